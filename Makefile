@@ -27,7 +27,7 @@ help: ## Show this list.
 	@awk 'BEGIN {FS = ":.*## "} /^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: ## Run the main story on real API servers and exit. MINORS=2, CLUSTERS=cluster-api, DOWNLOAD=1: see README.
+demo: ## Run the main story on real API servers and exit. MINORS=2, CLUSTERS=cluster-api, DOWNLOAD=1: see deploy/sandbox/README.md.
 	@$(call one-of,MINORS,1 2)$(call one-of,CLUSTERS,kkp cluster-api all)hack/ready.sh
 	@go run ./hack/controlplanes $(BUILD) -own ./hack/demo $(NEEDS)
 	@exec .cache/run/demo -minors $(or $(MINORS),1) -clusters $(or $(CLUSTERS),kkp)
@@ -53,8 +53,20 @@ BUILD = $(if $(filter-out 0,$(DOWNLOAD)),-download)
 ##@ Work on it
 
 .PHONY: build
-build: ## Build both managers into bin/.
+build: ## Build both managers and kubectl-addons into bin/.
 	go build -buildvcs=auto -o bin/ ./cmd/...
+	@install -m 755 cmd/kubectl-addons/kubectl_complete-addons bin/
+
+.PHONY: plugin
+plugin: ## Build kubectl-addons, static, into bin/plugin for PLATFORMS, by default Linux, macOS and Windows on amd64 and arm64.
+	@for platform in $(subst $(COMMA), ,$(or $(PLATFORMS),$(PLUGIN_PLATFORMS))); do \
+		export GOOS=$${platform%/*} GOARCH=$${platform#*/}; \
+		if [ $$GOOS = windows ]; then end=.exe; else end=; fi; \
+		go build -buildvcs=auto -ldflags='-s -w' -o bin/plugin/kubectl-addons-$$GOOS-$$GOARCH$$end ./cmd/kubectl-addons; \
+	done
+	@install -m 755 cmd/kubectl-addons/kubectl_complete-addons bin/plugin/
+
+PLUGIN_PLATFORMS := linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64
 
 .PHONY: binaries
 binaries: ## Build the programs for tests (minutes, once). NEED=name,name: some of base, older, cluster-api, clusterctl, promql, cert-manager, ocm.

@@ -6,7 +6,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	trellis "github.com/trellis-addons/trellis/cmd/internal/manager"
-	"github.com/trellis-addons/trellis/pkg/webhook"
+	"github.com/trellis-addons/trellis/pkg/serve/webhook"
 )
 
 // admit serves admission of authored catalogues and sets.

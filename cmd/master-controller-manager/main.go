@@ -26,7 +26,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/store"
 )
 
-// lease of the leader election.
+// lease is the lease of the leader election.
 const lease = "trellis-master.addons.kubermatic.k8c.io"
 
 func main() {
@@ -35,11 +35,11 @@ func main() {
 	var fetching sources.Flags
 	fetching.Register(flag.CommandLine, "trellis-catalogues", "1Gi")
 	kkpVersion := flag.String("kkp-version", "",
-		"the KKP version that constraints are compared with where no Seed tells one; only with --standalone")
+		"the KKP version that constraints are compared with if no Seed reports one; only with --standalone")
 	if code, goesOn := manager.Parse(flag.CommandLine, os.Args[1:], os.Stdout, os.Stderr); !goesOn {
 		os.Exit(code)
 	}
-	if flags.TellVersion(os.Stdout, "master-controller-manager") {
+	if flags.PrintVersion(os.Stdout, "master-controller-manager") {
 		return
 	}
 	logger := flags.Logger()
@@ -58,16 +58,16 @@ func main() {
 	}
 }
 
-// checkVersion refuses a version of KKP that would not be read, or is not the platform's.
+// checkVersion refuses a version of KKP that can't be read, or is not the platform's.
 func checkVersion(version string, isStandalone bool) error {
 	if version == "" {
 		return nil
 	}
 	if !isStandalone {
-		return errors.New("flag --kkp-version is for --standalone: with KKP the Seeds tell the version")
+		return errors.New("flag --kkp-version is for --standalone: with KKP the Seeds report the version")
 	}
 	if _, isVersion := catalogue.PlatformVersion(version); !isVersion {
-		return fmt.Errorf("flag --kkp-version is %q, which is no version such as 2.31.0", version)
+		return fmt.Errorf("flag --kkp-version is %q, which is not a version such as 2.31.0", version)
 	}
 	return nil
 }
@@ -110,7 +110,7 @@ func run(flags manager.Flags, fetching *sources.Flags, kkpVersion string) error 
 	return made.Start(ctrl.SetupSignalHandler())
 }
 
-// addGitCatalogues sets controller gitcatalogue up, with its store.
+// addGitCatalogues adds controller gitcatalogue, with its store.
 func addGitCatalogues(
 	made ctrl.Manager, master cluster.Cluster, namespace string, flags *sources.Flags, kinds fetch.Kinds,
 ) error {

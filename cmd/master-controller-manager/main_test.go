@@ -13,8 +13,8 @@ func TestTheVersionOfKKPIsForStandalone(t *testing.T) {
 		{"", true, ""},
 		{"2.31.0", true, ""},
 		{"v2.31.0-3-g2974df5", true, ""},
-		{"abc", true, `flag --kkp-version is "abc", which is no version such as 2.31.0`},
-		{"2.31.0", false, "flag --kkp-version is for --standalone: with KKP the Seeds tell the version"},
+		{"abc", true, `flag --kkp-version is "abc", which is not a version such as 2.31.0`},
+		{"2.31.0", false, "flag --kkp-version is for --standalone: with KKP the Seeds report the version"},
 	} {
 		got := ""
 		if err := checkVersion(test.version, test.isStandalone); err != nil {

@@ -3,10 +3,10 @@ package main
 import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	"github.com/trellis-addons/trellis/pkg/webhook"
+	"github.com/trellis-addons/trellis/pkg/serve/webhook"
 )
 
-// admit serves admission of what people write on a seed, and of copies of sets.
+// admit serves admission of objects that users write on a seed, and of copies of sets.
 func (s *seed) admit() error {
 	return s.options.Admit(s, map[string]admission.Handler{
 		webhook.PathCatalogues: &webhook.Catalogues{Seed: s.GetAPIReader(), Namespace: s.options.Namespace},

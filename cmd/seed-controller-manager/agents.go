@@ -15,8 +15,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	flags "github.com/trellis-addons/trellis/cmd/internal/manager"
-	"github.com/trellis-addons/trellis/pkg/access"
-	"github.com/trellis-addons/trellis/pkg/access/rights"
+	"github.com/trellis-addons/trellis/pkg/clusters/access"
+	"github.com/trellis-addons/trellis/pkg/clusters/access/rights"
 )
 
 // Flags about agents.
@@ -28,9 +28,9 @@ const (
 )
 
 const (
-	// caInterval is the time between two looks at the file of --hub-ca-file.
+	// caInterval is the time between two checks of the file of --hub-ca-file.
 	caInterval = 30 * time.Second
-	// largestCA in bytes.
+	// largestCA is the largest size of that file, in bytes.
 	largestCA = 256 << 10
 )
 
@@ -43,16 +43,16 @@ type agentOptions struct {
 
 func (o *agentOptions) register(set *flag.FlagSet) {
 	set.StringVar(&o.hub.server, flagHubServer, "",
-		"https URL of this seed's API server, as agents of add-ons in user clusters reach it; empty: no version gets credentials for it")
+		"https URL at which agents of add-ons in user clusters reach this seed's API server; empty: no version gets credentials for it")
 	set.StringVar(&o.hub.file, flagHubCAFile, "",
-		"file with the authorities of that server's certificate, in PEM; it is read again when it changes")
+		"PEM file with the CA certificates that verify the server of --hub-server; reloaded when the file changes")
 	set.BoolVar(&o.shared, flagShared, false,
-		"give credentials also in namespaces that several Clusters have, whose objects an agent of one can reach then")
+		"issue credentials also in namespaces with several Clusters: an agent of one can then reach objects of the others")
 	flags.ListVar(set, &o.approves, flagApprove,
-		"signers, comma-separated, for which requests of agents for certificates are approved; empty: somebody approves each", signer)
+		"signers, comma-separated, whose certificate requests of agents the manager approves; empty: an admin approves each", signer)
 }
 
-// signer reads the name of one; an empty part is none.
+// signer reads the name of a signer; an empty part is none.
 func signer(part string) ([]string, error) {
 	if part == "" {
 		return nil, nil
@@ -60,7 +60,7 @@ func signer(part string) ([]string, error) {
 	return []string{part}, rights.CheckSigner(part)
 }
 
-// access is what the flags give to agents; nil: nothing.
+// access is what the flags grant to agents; nil: nothing.
 func (o *agentOptions) access() (*access.Options, error) {
 	if o.hub.server == "" && o.hub.file == "" {
 		if o.shared || len(o.approves) > 0 {
@@ -81,24 +81,24 @@ type hub struct {
 	lock   sync.Mutex
 	ca     []byte
 	looked time.Time
-	// told is the failure that is in the log.
-	told string
+	// reported is the failure that was logged.
+	reported string
 }
 
-// check says which flag can't be followed.
+// check names the flag that is invalid.
 func (h *hub) check() error {
 	parsed, err := url.Parse(h.server)
 	if err != nil || parsed.Scheme != "https" || parsed.Host == "" || parsed.User != nil || parsed.RawQuery != "" || parsed.Fragment != "" {
 		return fmt.Errorf("--%s has to be an https URL of the seed's API server, without user and query", flagHubServer)
 	}
 	if h.file == "" {
-		return fmt.Errorf("--%s has to name a file with the authorities of --%s", flagHubCAFile, flagHubServer)
+		return fmt.Errorf("--%s has to name a file with the CA certificates of --%s", flagHubCAFile, flagHubServer)
 	}
 	_, err = h.now()
 	return err
 }
 
-// now is the hub as it is now. A file that can't be read any more leaves what was read before.
+// now is the current hub. If the file can't be read any more, the last content stays.
 func (h *hub) now() (access.Hub, error) {
 	h.lock.Lock()
 	defer h.lock.Unlock()
@@ -110,25 +110,25 @@ func (h *hub) now() (access.Hub, error) {
 		if h.looked = now; err == nil {
 			h.ca = read
 		}
-		h.tell(err)
+		h.report(err)
 	}
 	return access.Hub{Server: h.server, CA: h.ca}, nil
 }
 
-// tell logs that the file can't be read any more, and that it can, once each.
-func (h *hub) tell(err error) {
+// report logs that the file can't be read any more, and that it can again, once each.
+func (h *hub) report(err error) {
 	now := ""
 	if err != nil {
 		now = err.Error()
 	}
 	switch {
-	case now == h.told:
+	case now == h.reported:
 	case err != nil:
-		ctrl.Log.WithName("hub").Error(err, "the authorities of the hub can't be read: agents keep those that were read before")
+		ctrl.Log.WithName("hub").Error(err, "the CA certificates of the hub can't be read: agents keep the previous ones")
 	default:
-		ctrl.Log.WithName("hub").Info("the authorities of the hub can be read again")
+		ctrl.Log.WithName("hub").Info("the CA certificates of the hub can be read again")
 	}
-	h.told = now
+	h.reported = now
 }
 
 // readAuthorities reads certificates in PEM.

@@ -11,18 +11,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	flags "github.com/trellis-addons/trellis/cmd/internal/manager"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/target"
-	"github.com/trellis-addons/trellis/pkg/upgrade"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
+	"github.com/trellis-addons/trellis/pkg/fleet/upgrade"
 )
 
-// Words of --cluster-kinds.
+// Values of --cluster-kinds.
 const (
 	kindKKP        = "kkp"
 	kindClusterAPI = "cluster-api"
 )
 
-// clusterOptions are the flags that say which objects stand for clusters.
+// clusterOptions are the flags that say which objects represent clusters.
 type clusterOptions struct {
 	served        clusterKinds
 	controlPlanes []schema.GroupResource
@@ -34,23 +34,25 @@ func newClusterOptions() clusterOptions { return clusterOptions{served: clusterK
 
 func (o *clusterOptions) register(set *flag.FlagSet) {
 	set.Var(&o.served, "cluster-kinds",
-		"whose Clusters are served: "+kindKKP+", "+kindClusterAPI+", or both by comma; each from when its CRD is there; no other is asked for")
+		"kinds of Clusters to serve: "+kindKKP+", "+kindClusterAPI+", or both, comma-separated; each is served once its CRD exists; "+
+			"no other kind is read")
 	flags.ListVar(set, &o.controlPlanes, "cluster-api-providers",
-		"kinds of providers, comma-separated, that Cluster API's Clusters may refer to and that may be read: control planes for versions, "+
-			"and what templates name as .CAPI; each as resource.group, such as kubeadmcontrolplanes.controlplane.cluster.x-k8s.io", controlPlane)
+		"kinds of providers, comma-separated, that Cluster API's Clusters refer to and that the manager reads: control planes for versions, "+
+			"and objects that templates name as .CAPI; each as resource.group, such as kubeadmcontrolplanes.controlplane.cluster.x-k8s.io",
+		controlPlane)
 	flags.ListVar(set, &o.allowCIDRs, "allow-cluster-cidrs",
-		"address ranges, comma-separated, that kubeconfigs of Cluster API's Clusters may lead to although they are loopback or link-local",
+		"address ranges, comma-separated, that kubeconfigs of Cluster API's Clusters may use although they are loopback or link-local",
 		flags.CIDR)
 	set.BoolVar(&o.upgrades.Hold, "hold-upgrades", false,
-		"upgrades of Cluster API's Clusters wait for add-ons that have a slot; false takes off what holds them")
+		"upgrades of Cluster API's Clusters wait for add-ons that have a slot; false releases waiting upgrades")
 	set.DurationVar(&o.upgrades.Timeout, "upgrade-hold-timeout", time.Hour,
-		"how long a stage of such an upgrade waits at most; 0: until somebody lets it go on")
+		"with --hold-upgrades: how long a stage of an upgrade waits at most; 0: until an admin releases the upgrade")
 }
 
 // has says whether Clusters of a kind are served.
 func (o *clusterOptions) has(word string) bool { return slices.Contains(o.served, word) }
 
-// kinds are what the flags say.
+// kinds are the kinds in the flags.
 func (o *clusterOptions) kinds() cluster.Kinds {
 	kinds := cluster.Kinds{ControlPlanes: o.controlPlanes}
 	for _, word := range o.served {
@@ -63,12 +65,12 @@ func (o *clusterOptions) kinds() cluster.Kinds {
 	return kinds
 }
 
-// clusterKinds is a flag of words for kinds of Clusters.
+// clusterKinds is a flag with values for kinds of Clusters.
 type clusterKinds []string
 
 func (k *clusterKinds) String() string { return strings.Join(*k, ",") }
 
-// Set takes the place of what was set before.
+// Set replaces the previous value.
 func (k *clusterKinds) Set(text string) error {
 	var words clusterKinds
 	for word := range strings.SplitSeq(text, ",") {

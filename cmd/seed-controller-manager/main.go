@@ -16,7 +16,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/render/child"
 )
 
-// lease of the leader election.
+// lease is the lease of the leader election.
 const lease = "trellis-seed.addons.kubermatic.k8c.io"
 
 func main() {
@@ -26,7 +26,7 @@ func main() {
 	if code, goesOn := manager.Parse(flag.CommandLine, os.Args[1:], os.Stdout, os.Stderr); !goesOn {
 		os.Exit(code)
 	}
-	if options.TellVersion(os.Stdout, "seed-controller-manager") {
+	if options.PrintVersion(os.Stdout, "seed-controller-manager") {
 		return
 	}
 	logger := options.Logger()

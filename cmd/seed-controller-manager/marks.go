@@ -11,11 +11,10 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/cmd/wiring"
-	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
+	"github.com/trellis-addons/trellis/pkg/fleet/mergedcatalogue"
 )
 
-// newMarks reads the key of merged catalogues before the manager's caches run, and follows its
-// Secret from then on.
+// newMarks reads the key of merged catalogues before the manager's caches run, and then watches its Secret.
 func (s *seed) newMarks(ctx context.Context) (*mergedcatalogue.Marks, error) {
 	marks := mergedcatalogue.New(s.GetLogger().WithName("merged"))
 	if err := marks.Read(ctx, s.direct, s.options.Namespace); err != nil {
@@ -26,7 +25,7 @@ func (s *seed) newMarks(ctx context.Context) (*mergedcatalogue.Marks, error) {
 		Namespaces: map[string]cache.Config{s.options.Namespace: {}}, Transform: cache.TransformStripManagedFields(),
 	}})
 	if err != nil {
-		return nil, fmt.Errorf("making the cache of Secret %q: %w", kubermaticv1.SecretCatalogueKey, err)
+		return nil, fmt.Errorf("creating the cache of Secret %q: %w", kubermaticv1.SecretCatalogueKey, err)
 	}
 	if err := marks.Follow(ctx, held); err != nil {
 		return nil, err

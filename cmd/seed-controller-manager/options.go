@@ -31,20 +31,20 @@ func newOptions() *options { return &options{clusters: newClusterOptions()} }
 
 func (o *options) register(set *flag.FlagSet) {
 	o.Register(set)
-	set.DurationVar(&o.driftInterval, "drift-interval", 10*time.Minute, "the time between two looks at applied objects")
+	set.DurationVar(&o.driftInterval, "drift-interval", 10*time.Minute, "the time between two checks of applied objects")
 	set.DurationVar(&o.orderTimeout, "order-timeout", 10*time.Minute,
-		"for how long an installation waits for add-ons with an earlier slot, and later on for what it depends on; 0: not at all")
-	set.DurationVar(&o.sourceInterval, "source-interval", 5*time.Minute, "the time between two looks at a source")
+		"how long an installation waits for add-ons with an earlier slot, and in upgrades for its dependencies; 0: not at all")
+	set.DurationVar(&o.sourceInterval, "source-interval", 5*time.Minute, "the time between two checks of a source")
 	set.BoolVar(&o.checkSources, "check-sources", true,
-		"fetch each source of the catalogues once before anything is installed from it; the seeds divide the sources among them, and condition "+
+		"fetch and render each source of the catalogues once before any installation; the seeds divide the sources among them, and condition "+
 			"SourcesReady of the catalogues on the master has the result")
 	o.sources.Register(set, "trellis-store", "4Gi")
-	set.BoolVar(&o.allowPrereleases, "allow-prereleases", false, "let a platform that is a pre-release lie in ranges that name none")
+	set.BoolVar(&o.allowPrereleases, "allow-prereleases", false, "let a pre-release of the platform match ranges that name no pre-release")
 	set.TextVar(&o.restrictions, strings.TrimPrefix(catalogue.FlagRestrictions, "--"), catalogue.Restrictions{},
-		"what add-ons of Custom catalogues don't get, comma-separated: kube-namespaces keeps them out of kube-system, kube-public and "+
-			"kube-node-lease, pod-security from labels pod-security.kubernetes.io/* on Namespaces")
+		"restrictions of add-ons of Custom catalogues, comma-separated: kube-namespaces forbids namespaces kube-system, kube-public and "+
+			"kube-node-lease, pod-security forbids labels pod-security.kubernetes.io/* on Namespaces")
 	o.rendering.register(set)
-	set.IntVar(&o.concurrency, "concurrency", 10, "the number of installations worked on at a time")
+	set.IntVar(&o.concurrency, "concurrency", 10, "the number of concurrent reconciliations of installations")
 	o.query.register(set)
 	o.clusters.register(set)
 	o.templates.register(set)

@@ -24,15 +24,16 @@ type templateOptions struct {
 
 func (o *templateOptions) register(set *flag.FlagSet) {
 	flags.ListVar(set, &o.mirrors, "image-mirror",
-		"put a mirror in place of a registry in rendered objects: from=to, such as quay.io/prometheus=mirror.example.com/prometheus; "+
-			"repeat it, or separate several by commas; the longest that matches counts",
+		"replace a registry by a mirror in rendered objects: from=to, such as quay.io/prometheus=mirror.example.com/prometheus; "+
+			"repeat it, or separate several by commas; the longest match is used",
 		func(part string) ([]string, error) { return []string{part}, nil })
 	set.StringVar(&o.pullSecret, "image-pull-secret", "",
-		"name of a Secret that pods name in imagePullSecrets if one of their images was rewritten; where --namespace has it with label "+
-			kubermaticv1.LabelUse+": "+kubermaticv1.UsePull+", it is copied to their namespaces, else it has to be there")
+		"name of a Secret for imagePullSecrets of pods with rewritten images; if --namespace has the Secret with label "+
+			kubermaticv1.LabelUse+": "+kubermaticv1.UsePull+", the manager copies it to the pods' namespaces; "+
+			"otherwise the Secret has to exist in these namespaces")
 	o.variables = variables{"openvpn": {"NodeAccessNetwork": "10.254.0.0/16"}} // as in KKP
 	set.Var(&o.variables, "addon-variable",
-		"what templates of an add-on see below .Variables where no value says otherwise: addon.Name=text; repeat it for more")
+		"default for .Variables in templates of an add-on, which values override: addon.Name=text; repeat it for more")
 	flags.ListVar(set, &o.providerKinds, "provider-kinds",
 		"kinds, comma-separated, that valuesFrom.providerRef may name: Kind.group, such as BackupTarget.storage.example.com", providerKind)
 }

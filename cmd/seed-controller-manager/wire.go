@@ -11,7 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/trellis-addons/trellis/cmd/wiring"
-	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/base/fairqueue"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/addon"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
 	"github.com/trellis-addons/trellis/pkg/controllers/addonset"
@@ -19,14 +20,13 @@ import (
 	"github.com/trellis-addons/trellis/pkg/controllers/coreaddon"
 	"github.com/trellis-addons/trellis/pkg/controllers/sourcecheck"
 	"github.com/trellis-addons/trellis/pkg/controllers/standalone"
-	"github.com/trellis-addons/trellis/pkg/fairqueue"
 	"github.com/trellis-addons/trellis/pkg/fetch/store"
-	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
-	"github.com/trellis-addons/trellis/pkg/resolution"
-	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/pkg/fleet/mergedcatalogue"
+	"github.com/trellis-addons/trellis/pkg/install/resolution"
+	"github.com/trellis-addons/trellis/pkg/install/revision"
 )
 
-// seed is what the controllers and endpoints of a seed have in common.
+// seed has what the controllers and endpoints of a seed have in common.
 type seed struct {
 	wiring.Seed
 	// direct reads and writes before the manager's caches run.
@@ -34,9 +34,10 @@ type seed struct {
 	marks      *mergedcatalogue.Marks
 	identities *cluster.Identities
 	options    *options
+	previews   *addoninstallation.Previewer
 }
 
-// wire puts the controllers together and into the manager.
+// wire makes the controllers and adds them to the manager.
 func wire(ctx context.Context, made manager.Manager, held *wiring.Installations, options *options, logger logr.Logger) error {
 	found, err := wiring.NewSeed(ctx, made, held, options.clusters.kinds())
 	if err != nil {
@@ -44,12 +45,12 @@ func wire(ctx context.Context, made manager.Manager, held *wiring.Installations,
 	}
 	direct, err := client.New(made.GetConfig(), client.Options{Scheme: made.GetScheme(), HTTPClient: made.GetHTTPClient()})
 	if err != nil {
-		return fmt.Errorf("making a client: %w", err)
+		return fmt.Errorf("creating a client: %w", err)
 	}
 	s := &seed{Seed: found, direct: direct, options: options}
 	s.identities = cluster.NewIdentities(made.GetClient(), made.GetAPIReader(), found.Clusters, options.Namespace)
 	if options.Standalone {
-		logger.Info("running without KKP: cluster namespaces and status are filled in here")
+		logger.Info("running without KKP: this manager creates cluster namespaces and writes the status of Clusters")
 		if err := s.addStandalone(); err != nil {
 			return fmt.Errorf("setting up controller standalone: %w", err)
 		}
@@ -100,7 +101,7 @@ func (s *seed) addCore() (*coreaddon.Reconciler, error) {
 		AllowPrereleases: s.options.allowPrereleases,
 	}))
 	if err := metrics.Registry.Register(controller); err != nil {
-		return nil, fmt.Errorf("registering its metrics: %w", err)
+		return nil, fmt.Errorf("registering metrics of controller coreaddon: %w", err)
 	}
 	return controller, controller.SetupWithManager(s)
 }
@@ -113,12 +114,12 @@ func (s *seed) addSets(core *coreaddon.Reconciler) error {
 	dependencies.Core = core.SetFigures
 	controller := addonset.New(dependencies)
 	if err := metrics.Registry.Register(controller); err != nil {
-		return fmt.Errorf("registering its metrics: %w", err)
+		return fmt.Errorf("registering metrics of controller addonset: %w", err)
 	}
 	return controller.SetupWithManager(s)
 }
 
-// addUpgrades adds what holds upgrades of Cluster API's Clusters, and takes off what it held.
+// addUpgrades adds the controller that holds upgrades of Cluster API's Clusters, and removes its holds.
 func (s *seed) addUpgrades(core *coreaddon.Reconciler) error {
 	if !s.options.clusters.has(kindClusterAPI) {
 		return nil
@@ -129,7 +130,7 @@ func (s *seed) addUpgrades(core *coreaddon.Reconciler) error {
 	})
 	controller := clusterupgrade.New(dependencies)
 	if err := metrics.Registry.Register(controller); err != nil {
-		return fmt.Errorf("registering its metrics: %w", err)
+		return fmt.Errorf("registering metrics of controller clusterupgrade: %w", err)
 	}
 	return controller.SetupWithManager(s)
 }
@@ -166,7 +167,7 @@ func (s *seed) addInstallations(ctx context.Context) error {
 			CatalogueNamespace: s.options.CatalogueNamespace, DriftInterval: s.options.driftInterval,
 			OrderTimeout:     s.options.orderTimeout,
 			AllowPrereleases: s.options.allowPrereleases, Restrictions: s.options.restrictions, WorkerName: s.options.WorkerName,
-			Passes: fairqueue.Limits{Workers: s.options.concurrency}, Variables: s.options.templates.variables,
+			Limits: fairqueue.Limits{Workers: s.options.concurrency}, Variables: s.options.templates.variables,
 		},
 	})
 	if err != nil {
@@ -182,17 +183,18 @@ func (s *seed) addInstallations(ctx context.Context) error {
 	); err != nil {
 		return fmt.Errorf("registering metrics of installations: %w", err)
 	}
-	// Who leads removes the identities of Clusters that are gone, and seals records of another key again.
+	// The leader removes the identities of deleted Clusters, and seals records of another key again.
 	if err := errors.Join(s.Add(s.identities), s.Add(records.SealAgain(s.options.Namespace, key))); err != nil {
 		return err
 	}
 	if err := s.addChecks(dependencies); err != nil {
 		return fmt.Errorf("setting up controller sourcecheck: %w", err)
 	}
+	s.previews = addoninstallation.NewPreviewer(dependencies)
 	return addoninstallation.New(dependencies).SetupWithManager(s)
 }
 
-// addChecks adds what looks at sources before they are installed.
+// addChecks adds the controller that checks sources before they are installed.
 func (s *seed) addChecks(of addoninstallation.Dependencies) error {
 	if !s.options.checkSources {
 		return nil

@@ -20,33 +20,32 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/access"
-	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/base/fence"
+	"github.com/trellis-addons/trellis/pkg/clusters/access"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/platformvalues"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
-	"github.com/trellis-addons/trellis/pkg/fence"
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/store"
-	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
-	"github.com/trellis-addons/trellis/pkg/platformvalues"
-	"github.com/trellis-addons/trellis/pkg/pullsecret"
+	"github.com/trellis-addons/trellis/pkg/fleet/mergedcatalogue"
+	"github.com/trellis-addons/trellis/pkg/install/pullsecret"
+	"github.com/trellis-addons/trellis/pkg/install/revision"
 	"github.com/trellis-addons/trellis/pkg/render/images"
 	"github.com/trellis-addons/trellis/pkg/render/kept"
-	"github.com/trellis-addons/trellis/pkg/revision"
-	"github.com/trellis-addons/trellis/pkg/target"
 )
 
-// InstallationParts are what controller addoninstallation works with that a manager does not give.
+// InstallationParts are the dependencies of controller addoninstallation that a manager does not have.
 type InstallationParts struct {
-	// Namespace holds the Seeds and the configuration of KKP.
+	// Namespace has the Seeds and the configuration of KKP.
 	Namespace string
-	// Identities are compared with those of user clusters; nil: a user cluster is taken for the
-	// Cluster's own.
+	// Identities are compared with those of user clusters; nil: any user cluster is accepted as the Cluster's own.
 	Identities *cluster.Identities
-	// AllowCIDRs are addresses of API servers of Cluster API's Clusters that would be refused.
+	// AllowCIDRs are addresses of API servers of Cluster API's Clusters that would otherwise be refused.
 	AllowCIDRs []netip.Prefix
-	// Fence is before all that user clusters are sent; nil: there is none.
+	// Fence is in front of all calls to user clusters; nil: there is none.
 	Fence *fence.Fence
-	// Registry has the figures of connections; nil: nobody reads them.
+	// Registry has the metrics of connections; nil: there are none.
 	Registry    prometheus.Registerer
 	SourceKinds fetch.Kinds
 	Store       *store.Store
@@ -57,19 +56,19 @@ type InstallationParts struct {
 	ProviderKinds []schema.GroupKind
 	Records       *revision.Records
 	InputsKey     []byte
-	// Agents is what the platform gives to agents; nil: nothing.
+	// Agents is what the platform grants to agents; nil: nothing.
 	Agents  *access.Options
 	Options addoninstallation.Options
 }
 
-// Records keeps release records on a seed, sealed with its key.
+// Records stores release records on a seed, sealed with its key.
 func Records(made manager.Manager, key []byte) *revision.Records {
 	saving := addoninstallation.NewSavingClient(made.GetClient(), made.GetAPIReader())
 	return revision.NewRecords(saving, saving, revision.NewSeal(key))
 }
 
-// AddonInstallation are what controller addoninstallation works with. Caches, connections and the
-// store run in the manager.
+// AddonInstallation returns the dependencies of controller addoninstallation. Caches, connections and the store run
+// in the manager.
 func AddonInstallation(
 	ctx context.Context, made Seed, marks *mergedcatalogue.Marks, parts InstallationParts,
 ) (addoninstallation.Dependencies, error) {
@@ -97,8 +96,8 @@ func AddonInstallation(
 	if err != nil {
 		return none, err
 	}
-	beside := cluster.Beside{KKP: made.Clusters.Serves(target.KindKKP), Providers: parts.ProviderKinds, Values: said}
-	platform := cluster.NewPlatform(made.GetCache(), made.GetAPIReader(), made.GetRESTMapper(), parts.Namespace, beside)
+	extras := cluster.Extras{KKP: made.Clusters.Serves(target.KindKKP), Providers: parts.ProviderKinds, Values: said}
+	platform := cluster.NewPlatform(made.GetCache(), made.GetAPIReader(), made.GetRESTMapper(), parts.Namespace, extras)
 	if err := errors.Join(made.Add(connections), made.Add(marked), made.Add(parts.Store), made.Add(platform)); err != nil {
 		return none, err
 	}
@@ -128,14 +127,14 @@ func AddonInstallation(
 	return dependencies, nil
 }
 
-// newPlatformValues follows what the platform says of its clusters, in a cache of its own.
+// newPlatformValues watches the platform's values for its clusters, in a cache of its own.
 func newPlatformValues(ctx context.Context, made Seed, namespace string, options cluster.ValuesOptions) (*cluster.PlatformValues, error) {
 	held, err := FurtherCache(made, map[client.Object]cache.ByObject{&corev1.ConfigMap{}: {
 		Field:      fields.OneTermEqualSelector("metadata.name", platformvalues.ListName),
 		Namespaces: map[string]cache.Config{namespace: {}}, Transform: cache.TransformStripManagedFields(),
 	}})
 	if err != nil {
-		return nil, fmt.Errorf("making the cache of the platform's values: %w", err)
+		return nil, fmt.Errorf("creating the cache of the platform's values: %w", err)
 	}
 	if err := made.Add(held); err != nil {
 		return nil, err
@@ -143,8 +142,8 @@ func newPlatformValues(ctx context.Context, made Seed, namespace string, options
 	return cluster.NewPlatformValues(ctx, held, options)
 }
 
-// newHeldForAgents makes the cache of what is made for agents on a seed, of Secrets their metadata, and of
-// the roles that list what agents may have.
+// newHeldForAgents makes the cache of the objects made for agents on a seed, with Secrets as metadata, and of the
+// roles that list agents' rights.
 func newHeldForAgents(made Seed) (cache.Cache, error) {
 	ours, err := labels.NewRequirement(kubermaticv1.LabelAccess, selection.Exists, nil)
 	if err != nil {
@@ -162,13 +161,13 @@ func newHeldForAgents(made Seed) (cache.Cache, error) {
 		&rbacv1.ClusterRole{}: {Label: labels.NewSelector().Add(*lists)},
 	}, func(options *cache.Options) { options.DefaultTransform = access.Trim })
 	if err != nil {
-		return nil, fmt.Errorf("making the cache of what agents have: %w", err)
+		return nil, fmt.Errorf("creating the cache of agents' credentials: %w", err)
 	}
 	return held, made.Add(held)
 }
 
-// newConnections makes the connections to user clusters. They hear of Clusters that go and of
-// kubeconfigs that change.
+// newConnections makes the connections to user clusters. They are informed of deleted Clusters and changed
+// kubeconfigs.
 func newConnections(
 	ctx context.Context, made Seed, parts InstallationParts,
 ) (*cluster.Connections, error) {
@@ -184,14 +183,14 @@ func newConnections(
 	return connections, watchKubeconfigs(ctx, made, connections)
 }
 
-// newMarked makes the cache of Secrets and ConfigMaps that are marked for our use. A seed holds
-// many more, and none of our business; of those that are, it keeps what is small. It is apart from
-// the manager's own cache, in which Secrets are watched as metadata.
+// newMarked makes the cache of Secrets and ConfigMaps that are marked for our use. A seed has many more, which are
+// not for us; of the marked ones it keeps small content. It is separate from the manager's own cache, in which
+// Secrets are watched as metadata.
 func newMarked(made manager.Manager, catalogueNamespace string, keys fetch.SecretKeys) (cache.Cache, error) {
 	marked := cache.ByObject{Label: markedForUse(), Transform: addoninstallation.TrimMarked(catalogueNamespace, keys)}
 	held, err := FurtherCache(made, map[client.Object]cache.ByObject{&corev1.Secret{}: marked, &corev1.ConfigMap{}: marked})
 	if err != nil {
-		return nil, fmt.Errorf("making the cache of marked objects: %w", err)
+		return nil, fmt.Errorf("creating the cache of marked objects: %w", err)
 	}
 	return held, nil
 }
@@ -205,9 +204,9 @@ func markedForUse() labels.Selector {
 	return labels.NewSelector().Add(*requirement)
 }
 
-// watchKubeconfigs tells the connections when a user cluster's kubeconfig changes. It keeps nothing of
-// the Secrets but their names: the connections read them when they need them. KKP's are watched by
-// name; Cluster API's, from when there are such Clusters, by their label and as metadata.
+// watchKubeconfigs informs the connections when a user cluster's kubeconfig changes. It keeps only the names of the
+// Secrets: the connections read them when they need them. KKP's are watched by name; Cluster API's, once there are
+// such Clusters, by their label and as metadata.
 func watchKubeconfigs(ctx context.Context, made Seed, connections *cluster.Connections) error {
 	for _, name := range cluster.KubeconfigSecrets() {
 		named := cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", name), Transform: dropData}
@@ -238,7 +237,7 @@ func watchKubeconfigs(ctx context.Context, made Seed, connections *cluster.Conne
 	})
 }
 
-// watchSecrets calls a function with each Secret that is held, when it comes, changes or goes.
+// watchSecrets calls a function with each Secret in its cache, when it is created, changed or deleted.
 func watchSecrets(ctx context.Context, made manager.Manager, kind client.Object, held cache.ByObject, changed func(client.Object)) error {
 	watched, err := FurtherCache(made, map[client.Object]cache.ByObject{kind: held})
 	if err != nil {
@@ -251,13 +250,13 @@ func watchSecrets(ctx context.Context, made manager.Manager, kind client.Object,
 	if err != nil {
 		return err
 	}
-	tell := func(object any) {
+	notify := func(object any) {
 		if secret, ok := object.(client.Object); ok {
 			changed(secret)
 		}
 	}
 	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc: tell, UpdateFunc: func(_, object any) { tell(object) }, DeleteFunc: tell,
+		AddFunc: notify, UpdateFunc: func(_, object any) { notify(object) }, DeleteFunc: notify,
 	})
 	return err
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch"
 )
 
-// Distributor are what controller distributor works with.
+// Distributor returns the dependencies of controller distributor.
 func Distributor(
 	made manager.Manager, master *distributor.Master, kinds fetch.Kinds, options distributor.Options,
 ) distributor.Dependencies {
@@ -18,7 +18,7 @@ func Distributor(
 	}
 }
 
-// GitCatalogue are what controller gitcatalogue works with.
+// GitCatalogue returns the dependencies of controller gitcatalogue.
 func GitCatalogue(
 	made manager.Manager, master cluster.Cluster, content fetch.Store, kinds fetch.Kinds, options gitcatalogue.Options,
 ) gitcatalogue.Dependencies {

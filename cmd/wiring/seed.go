@@ -1,6 +1,6 @@
-// Package wiring puts controllers together out of a manager. The programs beside it add what their
-// flags say, and tests what they count or break, so that what is tested is what runs. It is below
-// cmd, whose job wiring is, and not internal to it, since tests are elsewhere.
+// Package wiring makes controllers from a manager. The programs add the parts that their flags configure, and tests add
+// counters and faults, so that the tested controllers are those that run. It is below cmd, since wiring belongs
+// there, and not internal to it, since tests are elsewhere.
 package wiring
 
 import (
@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -16,22 +17,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/budget"
-	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/base/budget"
+	"github.com/trellis-addons/trellis/pkg/base/sharing"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/addon"
 	"github.com/trellis-addons/trellis/pkg/controllers/addonset"
 	"github.com/trellis-addons/trellis/pkg/controllers/clusterupgrade"
 	"github.com/trellis-addons/trellis/pkg/controllers/coreaddon"
 	"github.com/trellis-addons/trellis/pkg/controllers/sourcecheck"
-	"github.com/trellis-addons/trellis/pkg/fetch"
-	"github.com/trellis-addons/trellis/pkg/fetch/git"
-	"github.com/trellis-addons/trellis/pkg/fetch/helmrepo"
-	"github.com/trellis-addons/trellis/pkg/fetch/image"
-	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
-	"github.com/trellis-addons/trellis/pkg/installation"
-	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
-	"github.com/trellis-addons/trellis/pkg/resolution"
-	"github.com/trellis-addons/trellis/pkg/sharing"
+	"github.com/trellis-addons/trellis/pkg/fleet/installation"
+	"github.com/trellis-addons/trellis/pkg/fleet/mergedcatalogue"
+	"github.com/trellis-addons/trellis/pkg/install/resolution"
+	"github.com/trellis-addons/trellis/pkg/serve/query"
 )
 
 // Scheme knows every kind that Trellis reads or writes.
@@ -43,7 +40,7 @@ func Scheme() *runtime.Scheme {
 	return scheme
 }
 
-// Installations bounds what a seed's manager holds of AddonInstallations.
+// Installations bounds the AddonInstallations that a seed's manager keeps in memory.
 type Installations = budget.Budget[kubermaticv1.AddonInstallation, *kubermaticv1.AddonInstallation]
 
 // NewInstallations makes the bound of one manager.
@@ -51,8 +48,8 @@ func NewInstallations() *Installations {
 	return budget.New[kubermaticv1.AddonInstallation](installation.Budget())
 }
 
-// Cache is what a manager's cache holds: some kinds in part only, of none who manages its fields, and
-// of AddonInstallations, within their bound, once what they have alike.
+// Cache returns the options of a manager's cache: it keeps only parts of some kinds, no managed fields, and of
+// AddonInstallations, within their bound, equal parts once.
 func Cache(held map[client.Object]cache.ByObject, installations *Installations) cache.Options {
 	share := sharing.NewInstallations()
 	transform := func(object any) (any, error) {
@@ -65,8 +62,8 @@ func Cache(held map[client.Object]cache.ByObject, installations *Installations) 
 	return cache.Options{DefaultTransform: transform, ByObject: held}
 }
 
-// HeldOnSeeds is what a manager's cache on a seed holds of catalogues: the merged ones only. There
-// is an available one for each cluster besides. Of AddonSets it holds the copies.
+// HeldOnSeeds are the catalogues in a manager's cache on a seed: the merged ones only, since there is also an
+// available one for each cluster. Of AddonSets it has the copies.
 func HeldOnSeeds(catalogueNamespace string) map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{
 		&kubermaticv1.AddonCatalogue{}: {Namespaces: map[string]cache.Config{catalogueNamespace: {}}},
@@ -74,8 +71,8 @@ func HeldOnSeeds(catalogueNamespace string) map[client.Object]cache.ByObject {
 	}
 }
 
-// FurtherCache is a cache beside the manager's own, of the same API server, for kinds that are not
-// held there, or not so.
+// FurtherCache is a cache in addition to the manager's own, of the same API server, for kinds that the other does not
+// have, or has in another form.
 func FurtherCache(
 	made manager.Manager, held map[client.Object]cache.ByObject, change ...func(*cache.Options),
 ) (cache.Cache, error) {
@@ -88,12 +85,21 @@ func FurtherCache(
 	return cache.New(made.GetConfig(), options)
 }
 
-// SourceKinds are the kinds of source that are served. A further kind comes in here.
-func SourceKinds(network *outbound.Network) fetch.Kinds {
-	return fetch.NewKinds(fetch.Serve(git.New(network)), fetch.Serve(image.New(network)), fetch.Serve(helmrepo.New(network)))
+// HeldForQueries is the cache that the query endpoint reads beside the manager's own: hashes of subjects of RoleBindings, and condition
+// AddonsReady of available catalogues.
+func HeldForQueries(ctx context.Context, made manager.Manager) (cache.Cache, error) {
+	held, err := FurtherCache(made, map[client.Object]cache.ByObject{
+		&rbacv1.RoleBinding{}:          {Transform: query.TrimBinding},
+		&kubermaticv1.AddonCatalogue{}: cluster.HeldAvailable(query.TrimAvailable),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("creating the cache of the query endpoint: %w", err)
+	}
+	_, err = held.GetInformer(ctx, &kubermaticv1.AddonCatalogue{}, cache.BlockUntilSynced(false))
+	return held, errors.Join(err, made.Add(held))
 }
 
-// Seed is a manager on a seed, and what finds the clusters that it serves.
+// Seed is a manager on a seed, with the finder of the clusters that it serves.
 type Seed struct {
 	manager.Manager
 	Clusters *cluster.Finders
@@ -106,11 +112,11 @@ func NewSeed(ctx context.Context, made manager.Manager, held *Installations, kin
 	none := Seed{}
 	planes, err := FurtherCache(made, nil, func(options *cache.Options) { options.DefaultTransform = cluster.TrimControlPlane })
 	if err != nil {
-		return none, fmt.Errorf("making the cache of control planes: %w", err)
+		return none, fmt.Errorf("creating the cache of control planes: %w", err)
 	}
 	seen, err := FurtherCache(made, nil, func(options *cache.Options) { options.DefaultTransform = cluster.PackObject })
 	if err != nil {
-		return none, fmt.Errorf("making the cache of what templates see: %w", err)
+		return none, fmt.Errorf("creating the cache of objects for templates: %w", err)
 	}
 	finder, err := cluster.NewFinders(ctx, made, cluster.Caches{ControlPlanes: planes, Seen: seen}, kinds)
 	if err != nil {
@@ -119,7 +125,7 @@ func NewSeed(ctx context.Context, made manager.Manager, held *Installations, kin
 	return Seed{Manager: made, Clusters: finder, Held: held}, errors.Join(made.Add(planes), made.Add(seen), made.Add(finder))
 }
 
-// Addon are what controller addon works with.
+// Addon returns the dependencies of controller addon.
 func Addon(made Seed, marks *mergedcatalogue.Marks, options addon.Options) addon.Dependencies {
 	return addon.Dependencies{
 		Client: made.GetClient(), Marks: marks, Reader: made.GetAPIReader(), Finder: made.Clusters,
@@ -127,7 +133,7 @@ func Addon(made Seed, marks *mergedcatalogue.Marks, options addon.Options) addon
 	}
 }
 
-// CoreAddon are what controller coreaddon works with.
+// CoreAddon returns the dependencies of controller coreaddon.
 func CoreAddon(made Seed, marks *mergedcatalogue.Marks, options coreaddon.Options) coreaddon.Dependencies {
 	finder := made.Clusters
 	return coreaddon.Dependencies{
@@ -136,7 +142,7 @@ func CoreAddon(made Seed, marks *mergedcatalogue.Marks, options coreaddon.Option
 	}
 }
 
-// ClusterUpgrade are what controller clusterupgrade works with, beside what knows the core list.
+// ClusterUpgrade returns the dependencies of controller clusterupgrade, with the core list.
 func ClusterUpgrade(
 	made Seed, marks *mergedcatalogue.Marks, core clusterupgrade.CoreList, options clusterupgrade.Options,
 ) clusterupgrade.Dependencies {
@@ -146,7 +152,7 @@ func ClusterUpgrade(
 	}
 }
 
-// AddonSet are what controller addonset works with.
+// AddonSet returns the dependencies of controller addonset.
 func AddonSet(made Seed, marks *mergedcatalogue.Marks, options addonset.Options) addonset.Dependencies {
 	finder := made.Clusters
 	return addonset.Dependencies{
@@ -155,7 +161,7 @@ func AddonSet(made Seed, marks *mergedcatalogue.Marks, options addonset.Options)
 	}
 }
 
-// SourceCheck are what controller sourcecheck works with.
+// SourceCheck returns the dependencies of controller sourcecheck.
 func SourceCheck(
 	made Seed, marks *mergedcatalogue.Marks, content sourcecheck.Store, references resolution.References, options sourcecheck.Options,
 ) sourcecheck.Dependencies {

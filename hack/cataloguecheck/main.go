@@ -15,12 +15,8 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/cmd/wiring/renderers"
-	"github.com/trellis-addons/trellis/pkg/access/rights"
-	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/controllers/gitcatalogue/documents"
-	"github.com/trellis-addons/trellis/pkg/health"
 	"github.com/trellis-addons/trellis/pkg/render/child"
-	"github.com/trellis-addons/trellis/pkg/values"
+	"github.com/trellis-addons/trellis/pkg/serve/documents"
 )
 
 func main() {
@@ -49,27 +45,17 @@ func run(out io.Writer, folder fs.FS, kind v1.CatalogueType) ([]v1.Addon, error)
 		return nil, fmt.Errorf("there is no type %q of catalogues: Custom or Core", kind)
 	}
 	content, err := documents.Read(context.Background(), folder)
+	if err == nil {
+		err = content.Check(context.Background(), kind)
+	}
 	if refused, ok := errors.AsType[*documents.InvalidError](err); ok {
-		return nil, tell(out, refused.Problems)
+		return nil, report(out, refused.Problems)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if len(content.Addons) == 0 {
 		return nil, errors.New("there are no add-ons: is it the right folder?")
-	}
-	whole := &v1.AddonCatalogue{Spec: v1.AddonCatalogueSpec{Type: kind, Addons: content.Addons}}
-	_, err = catalogue.Read(whole, values.CheckVersion, values.CheckTemplate, health.Check(context.Background()), rights.CheckVersion)
-	if refused, ok := errors.AsType[*catalogue.InvalidError](err); ok {
-		var problems []documents.Problem
-		for _, problem := range refused.Problems {
-			place := content.Place(problem.Addon, problem.Version)
-			problems = append(problems, documents.Problem{Place: place, Message: problem.String()})
-		}
-		return nil, tell(out, problems)
-	}
-	if err != nil {
-		return nil, err
 	}
 	for _, addon := range content.Addons {
 		var versions []string
@@ -81,7 +67,7 @@ func run(out io.Writer, folder fs.FS, kind v1.CatalogueType) ([]v1.Addon, error)
 	return content.Addons, nil
 }
 
-func tell(out io.Writer, problems []documents.Problem) error {
+func report(out io.Writer, problems []documents.Problem) error {
 	for _, problem := range problems {
 		fmt.Fprintln(out, problem)
 	}

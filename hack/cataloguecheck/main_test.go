@@ -34,22 +34,22 @@ func TestFoldersAreReadAsTheManagerReadsThem(t *testing.T) {
 		refused   bool
 	}{
 		{"what is right", good, v1.CatalogueCustom, "web 1.0.0\n", false},
-		{"a range that can't be read", replaced(">= 1.34", ">= newest"), v1.CatalogueCustom, "catalogue.yaml line 3", true},
+		{"a range that can't be read", replaced(">= 1.34", ">= newest"), v1.CatalogueCustom, "catalogue.yaml line 4", true},
 		{"an unknown field", replaced("template:", "templates:"), v1.CatalogueCustom, "catalogue.yaml line 5: ", true},
 		{
 			"Secrets of the hub",
 			replaced(
 				"go-template}", "go-template, access: [{name: hub, rules: [{apiGroups: [''], resources: [secrets], verbs: [get]}]}]}",
 			),
-			v1.CatalogueCustom, "catalogue.yaml line 3", true,
+			v1.CatalogueCustom, "catalogue.yaml line 5", true,
 		},
 		{"secrets in a Custom one", replaced("go-template}", "go-template, clusterSecrets: true}"), v1.CatalogueCustom, "clusterSecrets", true},
 		{"secrets in a Core one", replaced("go-template}", "go-template, clusterSecrets: true}"), v1.CatalogueCore, "web 1.0.0\n", false},
 	} {
-		var told strings.Builder
-		_, err := run(&told, fstest.MapFS{"catalogue.yaml": {Data: []byte(test.text)}}, test.kind)
-		if (err != nil) != test.refused || !strings.Contains(told.String(), test.says) {
-			t.Errorf("%s: %v, and it tells:\n%s", test.why, err, told.String())
+		var reported strings.Builder
+		_, err := run(&reported, fstest.MapFS{"catalogue.yaml": {Data: []byte(test.text)}}, test.kind)
+		if (err != nil) != test.refused || !strings.Contains(reported.String(), test.says) {
+			t.Errorf("%s: %v, and it tells:\n%s", test.why, err, reported.String())
 		}
 	}
 	for why, folder := range map[string]fstest.MapFS{"nothing": {}, "no manifests": {"README.md": {}}} {
@@ -88,9 +88,9 @@ func TestSourcesAreLookedAt(t *testing.T) {
 		version("4.0.0", "web", "1.0.0", &v1.LocalReference{Name: "pull"}), {Version: "6.0.0"},
 		version("7.0.0", "host", "1.0.0", nil),
 	}
-	var told strings.Builder
-	if err := checkSources(t.Context(), &told, []v1.Addon{{Name: "web", Versions: fine}}); err != nil {
-		t.Errorf("%v:\n%s", err, told.String())
+	var reported strings.Builder
+	if err := checkSources(t.Context(), &reported, []v1.Addon{{Name: "web", Versions: fine}}); err != nil {
+		t.Errorf("%v:\n%s", err, reported.String())
 	}
 	if asked := charts.Count(http.MethodGet, "/web-1.0.0.tgz"); asked != 1 {
 		t.Errorf("a chart was fetched %d times", asked)
@@ -98,7 +98,7 @@ func TestSourcesAreLookedAt(t *testing.T) {
 	wrong := []v1.AddonVersion{
 		version("2.0.0", "wep", "1.0.0", nil), version("3.0.0", "web", "1.0.1", nil), insecure, version("8.0.0", "broken", "1.0.0", nil),
 	}
-	if err := checkSources(t.Context(), &told, []v1.Addon{{Name: "web", Versions: wrong}}); !errors.Is(err, errSources) {
+	if err := checkSources(t.Context(), &reported, []v1.Addon{{Name: "web", Versions: wrong}}); !errors.Is(err, errSources) {
 		t.Errorf("error %v", err)
 	}
 	for _, want := range []string{
@@ -107,8 +107,8 @@ func TestSourcesAreLookedAt(t *testing.T) {
 		"web 7.0.0: it can't be rendered without an installation: ", "web 8.0.0: broken/templates/x.yaml:2: ",
 		"3 found, 0 wrong, 1 not checked, 1 not rendered", "0 found, 4 wrong, 0 not checked, 0 not rendered",
 	} {
-		if !strings.Contains(told.String(), want) {
-			t.Errorf("it does not tell %q:\n%s", want, told.String())
+		if !strings.Contains(reported.String(), want) {
+			t.Errorf("it does not tell %q:\n%s", want, reported.String())
 		}
 	}
 }

@@ -1,5 +1,5 @@
 // Command chartreadme writes the README of charts: what each value means, from the comments of
-// values.yaml. A value without a comment is an error.
+// values.yaml. A value without a comment is an error. ADR 136 compares it with helm-docs.
 package main
 
 import (
@@ -65,8 +65,8 @@ func readme(about, values []byte) (string, error) {
 	return text.String(), nil
 }
 
-// rowsOf are the rows of a mapping's keys, in their order. A mapping that is written over several lines is told
-// key by key, below a row of its own where it has a comment; any other is a value.
+// rowsOf are the rows of a mapping's keys, in their order. A mapping that is written over several lines has a row for each key, below a
+// row of its own if it has a comment; any other mapping is a value.
 func rowsOf(above string, mapping *yamlnodes.Node) ([]string, error) {
 	var rows []string
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
@@ -96,7 +96,7 @@ func rowsOf(above string, mapping *yamlnodes.Node) ([]string, error) {
 	return rows, nil
 }
 
-// written is a value as it stands in values.yaml, on one line.
+// written is a value as in values.yaml, on one line.
 func written(value *yamlnodes.Node) (string, error) {
 	bare := *value
 	bare.HeadComment, bare.LineComment, bare.FootComment = "", "", ""

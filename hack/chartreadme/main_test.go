@@ -8,7 +8,7 @@ import (
 )
 
 // Red when a value is left out, or a comment is another value's.
-func TestValuesAreTold(t *testing.T) {
+func TestValuesAreReported(t *testing.T) {
 	values := `# What all are for.
 
 # One
@@ -32,9 +32,9 @@ three:
 	}
 }
 
-// Red when a value goes out that nobody explains.
+// Red when a value without an explanation is accepted.
 func TestAValueWithoutACommentIsRefused(t *testing.T) {
-	for _, values := range []string{"a: 1\n", "# Told.\na:\n  b: 1\n"} {
+	for _, values := range []string{"a: 1\n", "# Explained.\na:\n  b: 1\n"} {
 		if _, err := readme(nil, []byte(values)); err == nil || !strings.Contains(err.Error(), "has no comment") {
 			t.Errorf("%q: %v", values, err)
 		}

@@ -22,9 +22,9 @@ type declaration struct {
 }
 
 // roles are those that rules are written for, with their place: everywhere in the cluster, or in
-// one namespace.
+// one namespace. That of seed-public is kube-public.
 var roles = []string{
-	"master", "master-platform", "seed", "seed-platform", "distributor", "distributor-catalogues", "distributor-platform",
+	"master", "master-platform", "seed", "seed-platform", "seed-public", "distributor", "distributor-catalogues", "distributor-platform",
 }
 
 // verbOrder are the verbs that can be declared, in the order in which rules have them. What makes

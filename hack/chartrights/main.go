@@ -40,8 +40,8 @@ func run(root string) error {
 	return nil
 }
 
-// roomOf names the folder of a file, as ARCHITECTURE.md does.
-func roomOf(root, path string) string {
+// packageOf names the folder of a file, as ARCHITECTURE.md does.
+func packageOf(root, path string) string {
 	folder, _ := filepath.Rel(root, filepath.Dir(path)) // the path was found below the root
 	return strings.TrimPrefix(folder, "pkg"+string(filepath.Separator))
 }
@@ -63,7 +63,7 @@ func read(root string) ([]declaration, error) {
 				return fmt.Errorf("%s: %w", path, err)
 			}
 			for _, one := range found {
-				one.reason = roomOf(root, path) + ": " + one.reason
+				one.reason = packageOf(root, path) + ": " + one.reason
 				all = append(all, one)
 			}
 			return nil

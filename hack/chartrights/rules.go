@@ -151,6 +151,11 @@ func filled(names string) string {
 //go:embed seed.yaml.tmpl
 var seedRights string
 
+// publicRules are the rules of the seed's chart in namespace kube-public.
+const publicRules = `{{- define "trellis.rights.public" -}}
+%s{{- end }}
+`
+
 // chartRules are the rules of a chart's two roles.
 const chartRules = `{{- /* Written by ` + "`make generate`" + ` from what the packages declare as their rights. */ -}}
 {{- define "trellis.rights.everywhere" -}}
@@ -166,6 +171,7 @@ func files(declared []declaration) (map[string]string, error) {
 		written["charts/trellis-"+chart+"/templates/_rights.tpl"] = fmt.Sprintf(chartRules,
 			text(merged(declared, chart)), text(merged(declared, chart+"-platform")))
 	}
+	written["charts/trellis-seed/templates/_rights.tpl"] += fmt.Sprintf(publicRules, text(merged(declared, "seed-public")))
 	parsed, err := template.New("seed.yaml").Funcs(template.FuncMap{
 		"rules": func(role string) string { return strings.TrimSuffix(text(merged(declared, role)), "\n") },
 	}).Parse(seedRights)

@@ -36,8 +36,8 @@ func TestFilesAreThoseOfTheTable(t *testing.T) {
 	}
 }
 
-// TestPanelsStandBesideEachOther: red when two panels cover each other, when two have one title, or when a panel is not explained.
-func TestPanelsStandBesideEachOther(t *testing.T) {
+// TestPanelsDoNotOverlap: red when two panels cover each other, when two have one title, or when a panel is not explained.
+func TestPanelsDoNotOverlap(t *testing.T) {
 	for _, one := range []dashboard{master(), seed()} {
 		taken, titles := map[[2]int]string{}, map[string]bool{}
 		for _, found := range one.model()["panels"].([]object) {

@@ -6,16 +6,17 @@ import (
 	"strings"
 )
 
-// head of the page; quotes stand for those of code.
+// head of the page; its quotes become backticks.
 const head = `<!-- Written by "make generate" from hack/dashboards. -->
 # Dashboards
 
-Both charts bring a dashboard for Grafana with "metrics.dashboards.enabled": a ConfigMap with label "grafana_dashboard", by which the
-sidecar of Grafana's chart finds it. Where that looks for another label, or puts dashboards into folders by an annotation, set
-"metrics.dashboards.labels" and "annotations". The same files are "dashboard.json" of each chart, to be imported by hand.
+With "metrics.dashboards.enabled", each chart creates a dashboard for Grafana. The dashboard is in a ConfigMap with label
+"grafana_dashboard", and the sidecar of Grafana's chart loads ConfigMaps with this label. If your sidecar looks for another label, or
+puts dashboards into folders by an annotation, set "metrics.dashboards.labels" and "metrics.dashboards.annotations". To import the
+dashboards yourself, use "dashboard.json" of each chart.
 
-They ask a Prometheus that scrapes the managers with the label "namespace", as the charts' ServiceMonitors have it. What each metric
-means is in [Metrics](metrics.md); what to do where something is wrong, in [Alerts](alerts.md). Rates and quantiles are over the
+The dashboards query a Prometheus that scrapes the managers with the label "namespace", as the charts' ServiceMonitors do.
+[Metrics](metrics.md) explains each metric. [Alerts](alerts.md) explains what to do about problems. Rates and quantiles are over the
 interval that Grafana chooses.
 `
 
@@ -24,7 +25,7 @@ func page(all []dashboard) []byte {
 	var text bytes.Buffer
 	text.WriteString(strings.ReplaceAll(head, `"`, "`"))
 	for _, one := range all {
-		fmt.Fprintf(&text, "\n## %s\n\nOf chart `%s`.\n", one.title, one.chart)
+		fmt.Fprintf(&text, "\n## %s\n\nThis dashboard is in chart `%s`.\n", one.title, one.chart)
 		for _, row := range one.rows {
 			fmt.Fprintf(&text, "\n### %s\n\n", heading(one, row))
 			text.WriteString("| panel | shows |\n|---|---|\n")

@@ -7,40 +7,40 @@ func seed() dashboard {
 	}}
 }
 
-// held are the reasons of installations that wait for something else than their own work.
+// held are the reasons of installations that wait for other objects or people.
 const held = "WaitingForOrder|DependencyMissing|DependencyCycle|Paused|PruneNeedsApproval|ClusterNotReady|RemovalBlocked"
 
 func installations() row {
 	return row{"Installations", []panel{
 		{
-			"Installations", "short", "AddonInstallations of all clusters, by how they stand and why.",
+			"Installations", "short", "AddonInstallations of all clusters, by state and reason.",
 			[]query{{"sum by (state, reason) (trellis_installations{})", "{{state}} {{reason}}"}},
 		},
 		{
-			"By add-on", "short", "The twenty of an add-on and state that are most. The first 200 add-ons have figures of their own.",
+			"By add-on", "short", "The twenty most frequent pairs of add-on and state. The first 200 add-ons have their own series.",
 			[]query{{"topk(20, sum by (addon, state) (trellis_addon_installations{}))", "{{addon}} {{state}}"}},
 		},
 		{
-			"From change to applied", "s", "Time from a change until it was applied to its end: median and 90th percentile.",
+			"From change to applied", "s", "Median and 90th percentile of the time from a change until it is completely applied.",
 			[]query{
 				{"histogram_quantile(0.5, sum by (le) (rate(trellis_installation_delay_seconds_bucket{}[$__rate_interval])))", "half"},
 				{"histogram_quantile(0.9, sum by (le) (rate(trellis_installation_delay_seconds_bucket{}[$__rate_interval])))", "90th percentile"},
 			},
 		},
 		{
-			"Revisions", "ops", "Revisions that were applied to their end, and those that were given up for what was good before.",
+			"Revisions", "ops", "Revisions that were completely applied, and rollbacks to the last good revision.",
 			[]query{{rate("trellis_installation_revisions_total", "result"), "{{result}}"}},
 		},
 		{
-			"Drift", "ops", "Objects that were put back since they had drifted, beside those written for a revision.",
+			"Drift", "ops", "Objects that were repaired after drift, and objects that were written for a revision.",
 			[]query{{rate("trellis_installation_objects_total", "done"), "{{done}}"}},
 		},
 		{
-			"Conflicts", "short", "Installations that stop at what somebody else has, or at a field that can't change.",
+			"Conflicts", "short", "Installations that stop at an object or field of another owner, or at an immutable field.",
 			[]query{{`sum by (reason) (trellis_installations{reason=~"Conflict|ObjectExists|ReleaseNameTaken|ImmutableField"})`, "{{reason}}"}},
 		},
 		{
-			"Held", "short", "Installations that wait for others, for people or for their cluster.",
+			"Waiting", "short", "Installations that wait for another installation, for an action of a user, or for their cluster.",
 			[]query{{`sum by (reason) (trellis_installations{reason=~"` + held + `"})`, "{{reason}}"}},
 		},
 	}}
@@ -49,23 +49,23 @@ func installations() row {
 func clusters() row {
 	return row{"Clusters", []panel{
 		{
-			"User clusters", "short", "Clusters that something is asked for in: connected, or why not.",
+			"User clusters", "short", "Clusters with installations. Those that are not connected are listed by reason.",
 			[]query{{"sum by (state, reason) (trellis_user_clusters{})", "{{state}} {{reason}}"}},
 		},
 		{
-			"Not connected", "short", "Those that can't be asked, by reason. Nothing is changed in them meanwhile.",
+			"Not connected", "short", "Clusters that can't be reached, by reason. Meanwhile, Trellis changes nothing in these clusters.",
 			[]query{{`sum by (reason) (trellis_user_clusters{state="notConnected"})`, "{{reason}}"}},
 		},
 		{
-			"Slow clusters", "short", "Clusters whose passes were slow lately, and that have a lane of their own.",
+			"Slow clusters", "short", "Clusters whose recent reconciliations were slow. They are in the slow lane, a separate queue.",
 			[]query{{"sum by (namespace) (trellis_queue_slow_clusters{})", "slow"}},
 		},
 		{
-			"Core add-ons", "short", "Core add-ons of all clusters by how they stand.",
+			"Core add-ons", "short", "Core add-ons of all clusters, by state.",
 			[]query{{"sum by (state) (trellis_core_addons{})", "{{state}}"}},
 		},
 		{
-			"Custom core list", "short", "1 for the state that the list is in.",
+			"Custom core list", "short", "1 for the present state of the list, 0 for all other states.",
 			[]query{{"max by (state) (trellis_core_list{})", "{{state}}"}},
 		},
 	}}
@@ -74,15 +74,15 @@ func clusters() row {
 func sets() row {
 	return row{"AddonSets", []panel{
 		{
-			"Clusters of sets", "short", "Clusters by how they stand in their sets; blocked are those where an item can't be carried out.",
+			"Clusters of sets", "short", "Clusters by their state in their sets. In a blocked cluster, an item of the set can't be installed.",
 			[]query{{"sum by (state) (trellis_set_clusters{})", "{{state}}"}},
 		},
 		{
-			"Rollouts", "short", "Sets by where their rollout is.",
+			"Rollouts", "short", "Sets by the state of their rollout.",
 			[]query{{"sum by (state) (trellis_set_rollouts{})", "{{state}}"}},
 		},
 		{
-			"Moves", "ops", "Installations that sets made, changed or removed.",
+			"Moves", "ops", "Installations that sets created, changed or removed.",
 			[]query{{rate("trellis_set_moves_total", "namespace"), "moves"}},
 		},
 	}}
@@ -95,14 +95,14 @@ func queue() row {
 			[]query{{worst("trellis_queue_wait_seconds", "lane"), "{{lane}}"}},
 		},
 		{
-			"Waiting and in work", "short", "Installations that wait for a worker, and workers that are busy, by lane.",
+			"Waiting and running", "short", "Installations that wait for a worker, and busy workers, by lane.",
 			[]query{
 				{"sum by (lane) (trellis_queue_ready{})", "waiting {{lane}}"},
-				{"sum by (lane) (trellis_queue_running{})", "in work {{lane}}"},
+				{"sum by (lane) (trellis_queue_running{})", "running {{lane}}"},
 			},
 		},
 		{
-			"Passes cut short", "ops", "Passes that were ended since they took too long.",
+			"Stopped reconciliations", "ops", "Reconciliations that were stopped because they took too long.",
 			[]query{{rate("trellis_queue_overdue_total", "limit"), "{{limit}}"}},
 		},
 	}}
@@ -111,7 +111,7 @@ func queue() row {
 func renderings() row {
 	return row{"Renderings", []panel{
 		{
-			"Results", "ops", "Renderings by method and result; the last ones are limits that ended them.",
+			"Results", "ops", "Renderings by method and result. A result may be the limit that a rendering reached.",
 			[]query{{rate("trellis_render_results_total", "method, result"), "{{method}} {{result}}"}},
 		},
 		{
@@ -119,11 +119,11 @@ func renderings() row {
 			[]query{{worst("trellis_render_seconds", "method"), "{{method}}"}},
 		},
 		{
-			"Kept or rendered", "ops", "Requests that a kept rendering answered, and others.",
+			"Cached or rendered", "ops", "Requests for renderings, answered with a cached rendering or with another one.",
 			[]query{{rate("trellis_render_requests_total", "from"), "{{from}}"}},
 		},
 		{
-			"Renderers", "short", "Processes that are alive.",
+			"Renderers", "short", "Live rendering processes.",
 			[]query{{"sum by (namespace) (trellis_render_children{})", "alive"}},
 		},
 	}}
@@ -132,7 +132,7 @@ func renderings() row {
 func offers() row {
 	return row{"Offers and queries", []panel{
 		{
-			"Offers", "ops", "Decisions on what clusters of one kind are offered, and catalogues written by them.",
+			"Offers", "ops", "Decisions about the versions that fit clusters, and available catalogues that were written.",
 			[]query{
 				{rate("trellis_available_decisions_total", "namespace"), "decided"},
 				{rate("trellis_available_writes_total", "namespace"), "written"},

@@ -81,20 +81,20 @@ func part(ctx context.Context, progress *fleet.Progress, clusters string, twoMin
 	defer func() { _ = disk.RemoveAll(folder) }() // with the repositories that the story adds
 	defer box.Stop()
 	memory := box.WatchMemory(ctx)
-	told := newStory(box, progress)
-	tell, managers := told.tell, append([]string{sandbox.Master}, sandbox.Seeds()...)
+	reporting := newStory(box, progress)
+	narrate, managers := reporting.report, append([]string{sandbox.Master}, sandbox.Seeds()...)
 	if clusters == sandbox.ClusterAPI {
-		tell, managers = told.tellUpgrade, []string{sandbox.Master, sandbox.Management}
+		narrate, managers = reporting.reportUpgrade, []string{sandbox.Master, sandbox.Management}
 	}
-	if err := tell(ctx); err != nil {
+	if err := narrate(ctx); err != nil {
 		return fmt.Errorf("%w\n%s", err, endOfLogs(box, managers))
 	}
 	if clusters == sandbox.ClusterAPI {
 		building := box.Phases()[0].Time // the same programs again
-		told.bars = append(told.bars, bar{"the part on Cluster API", time.Since(begin) - building, upgradeLimit})
+		reporting.bars = append(reporting.bars, bar{"the part on Cluster API", time.Since(begin) - building, upgradeLimit})
 	}
-	report(progress, append(box.Phases(), told.phases...), memory)
-	return told.judge(memory.Peak())
+	report(progress, append(box.Phases(), reporting.phases...), memory)
+	return reporting.evaluate(memory.Peak())
 }
 
 // Times of the managers in the demo. By default a lease lasts 15 s, and user clusters are compared with the record every 10 min. A leader

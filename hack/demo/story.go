@@ -41,7 +41,7 @@ type step struct {
 	run  func(context.Context) error
 }
 
-func (s *story) tell(ctx context.Context) error {
+func (s *story) report(ctx context.Context) error {
 	alone := []step{
 		{"the catalogue reaches both seeds", s.reachesSeeds},
 		{"a version that needs a newer Kubernetes is offered where it fits only", s.offeredWhereItFits},
@@ -93,8 +93,8 @@ func each(
 // both are the clusters that most of the story is about.
 func (s *story) both() []sandbox.UserCluster { return []sandbox.UserCluster{s.first, s.last} }
 
-// tellUpgrade is the story of an upgrade, on a sandbox with Cluster API.
-func (s *story) tellUpgrade(ctx context.Context) error {
+// reportUpgrade is the story of an upgrade, on a sandbox with Cluster API.
+func (s *story) reportUpgrade(ctx context.Context) error {
 	_, err := s.follow(ctx, s.upgradeSteps())
 	return err
 }
@@ -119,8 +119,8 @@ const setsLimit = 3 * time.Minute
 // memoryLimit is the most memory, in bytes, that all processes may take together.
 const memoryLimit = 8 << 30
 
-// judge returns an error when a measured time, or the peak of memory in bytes, is above its limit.
-func (s *story) judge(peak int64) error {
+// evaluate returns an error when a measured time, or the peak of memory in bytes, is above its limit.
+func (s *story) evaluate(peak int64) error {
 	for _, bar := range s.bars {
 		if bar.took > bar.limit {
 			return fmt.Errorf("%s: it took %s, limit %s", bar.name, bar.took.Round(time.Millisecond), bar.limit)

@@ -10,7 +10,7 @@ import (
 )
 
 // Red when a time, or memory, above its limit leaves the demo green.
-func TestWhatTakesTooMuchIsJudged(t *testing.T) {
+func TestWhatTakesTooMuchIsEvaluated(t *testing.T) {
 	for _, test := range []struct {
 		why  string
 		took time.Duration
@@ -22,8 +22,8 @@ func TestWhatTakesTooMuchIsJudged(t *testing.T) {
 		{"too large", setsLimit, memoryLimit + 1, "memory of all processes"},
 	} {
 		t.Run(test.why, func(t *testing.T) {
-			told := &story{progress: fleet.NewProgress(io.Discard), bars: []bar{{"the story of a set", test.took, setsLimit}}}
-			switch err := told.judge(test.peak); {
+			reported := &story{progress: fleet.NewProgress(io.Discard), bars: []bar{{"the story of a set", test.took, setsLimit}}}
+			switch err := reported.evaluate(test.peak); {
 			case test.want == "" && err != nil:
 				t.Error(err)
 			case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)):

@@ -84,32 +84,32 @@ func (s *story) upgradeGoes(ctx context.Context) error {
 	if err := s.offerBridging(ctx); err != nil {
 		return err
 	}
-	var told string
+	var reported string
 	err = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 		var last progressOf
-		err := history.Tell(func(now clusterapi.Progress) error {
+		err := history.Replay(func(now clusterapi.Progress) error {
 			last = progressIn(now)
 			return nil
 		})
-		if line := last.String(); line != told {
-			told = line
+		if line := last.String(); line != reported {
+			reported = line
 			s.progress.Printf("  %s: %s", upgraded.Name, line)
 		}
 		return last.isOver(), err
 	})
 	if err != nil {
-		return fmt.Errorf("%w; seen last: %s", err, told)
+		return fmt.Errorf("%w; seen last: %s", err, reported)
 	}
 	if err := history.Complete(ctx); err != nil {
 		return err
 	}
-	return inOrder(history.Tell)
+	return inOrder(history.Replay)
 }
 
 // inOrder complains of the first state of a history that comes too early.
-func inOrder(tell func(see func(clusterapi.Progress) error) error) error {
+func inOrder(report func(see func(clusterapi.Progress) error) error) error {
 	var last progressOf
-	return tell(func(now clusterapi.Progress) error {
+	return report(func(now clusterapi.Progress) error {
 		before := last
 		last = progressIn(now)
 		return last.isInOrder(before)
@@ -172,7 +172,7 @@ func (s *story) look(ctx context.Context, cluster sandbox.UserCluster) (seen pro
 	}
 	defer history.Stop()
 	err = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-		err := history.Tell(func(now clusterapi.Progress) error {
+		err := history.Replay(func(now clusterapi.Progress) error {
 			seen = progressIn(now)
 			return nil
 		})

@@ -1,5 +1,5 @@
-// Command docs builds the pages of the checkout as a site: `make docs`. The site is files alone, with a search, and asks no other host for
-// anything.
+// Command docs builds the pages of the checkout as a site: `make docs`. The site works as files, with a search, and makes no request to
+// another host. ADR 138 compares it with Hugo.
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 )
 
 func main() {
-	out := flag.String("out", "bin/docs", "folder of the site, which is made anew")
+	out := flag.String("out", "bin/docs", "the folder of the site; a previous site in it is removed")
 	flag.Parse()
 	if err := run(*out); err != nil {
 		fmt.Fprintln(os.Stderr, "docs:", err)
@@ -31,7 +31,7 @@ func run(out string) error {
 	if err != nil {
 		return err
 	}
-	if err := makeRoom(out); err != nil {
+	if err := removePrevious(out); err != nil {
 		return err
 	}
 	if err := made.write(out); err != nil {
@@ -41,14 +41,14 @@ func run(out string) error {
 	return nil
 }
 
-// makeRoom removes the site of before. A folder with anything else stays.
-func makeRoom(out string) error {
+// removePrevious removes the site that an earlier run wrote into a folder. A folder with other files stays, and is an error.
+func removePrevious(out string) error {
 	entries, err := os.ReadDir(out)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if _, err := os.Stat(filepath.Join(out, indexFile)); err != nil && len(entries) > 0 {
-		return fmt.Errorf("folder %q has something else than a site of before: name another", out)
+		return fmt.Errorf("folder %q has files that are no previous site: name another folder", out)
 	}
 	return os.RemoveAll(out)
 }

@@ -117,23 +117,23 @@ func TestSiteAsksNoOtherHost(t *testing.T) {
 
 func TestOnlyASiteOfBeforeIsRemoved(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "docs")
-	if err := makeRoom(out); err != nil {
+	if err := removePrevious(out); err != nil {
 		t.Errorf("without a folder: %v", err)
 	}
 	if err := put(out, "mine.txt", nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := makeRoom(out); err == nil || !strings.Contains(err.Error(), "something else") {
-		t.Errorf("with somebody's file: %v", err)
+	if err := removePrevious(out); err == nil || !strings.Contains(err.Error(), "no previous site") {
+		t.Errorf("with another file: %v", err)
 	}
 	if err := put(out, indexFile, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := makeRoom(out); err != nil {
-		t.Errorf("with a site of before: %v", err)
+	if err := removePrevious(out); err != nil {
+		t.Errorf("with a previous site: %v", err)
 	}
 	if _, err := os.Stat(out); !os.IsNotExist(err) {
-		t.Errorf("the site of before is still there: %v", err)
+		t.Errorf("the previous site is still there: %v", err)
 	}
 }
 

@@ -46,10 +46,10 @@ var tinyFiles = map[string]string{
 		"require example.com/inner v0.0.0\n\nreplace example.com/inner => ./inner\n",
 	"inner/go.mod":   "module example.com/inner\n\ngo 1.26.6\n",
 	"inner/inner.go": "// Package inner tells.\npackage inner\n\n// Tell tells.\nfunc Tell(text string) { println(text) }\n",
-	"cmd/tiny/main.go": "package main\n\nimport (\n\t\"example.com/inner\"\n\t\"example.com/tiny/pkg/buildinfo\"\n)\n\n" +
+	"cmd/tiny/main.go": "package main\n\nimport (\n\t\"example.com/inner\"\n\t\"example.com/tiny/pkg/base/buildinfo\"\n)\n\n" +
 		"func main() { inner.Tell(buildinfo.Text()) }\n",
 	"cmd/wiring/not.go": "// Package wiring is no program.\npackage wiring\n",
-	"pkg/buildinfo/buildinfo.go": "// Package buildinfo tells.\npackage buildinfo\n\nvar version, commit, date string\n\n" +
+	"pkg/base/buildinfo/buildinfo.go": "// Package buildinfo tells.\npackage buildinfo\n\nvar version, commit, date string\n\n" +
 		"// Text is all.\nfunc Text() string { return version + \" \" + commit + \" \" + date }\n",
 }
 
@@ -303,12 +303,12 @@ func compareList(t *testing.T, binary string, list []byte) {
 		}
 		ids[one.ID], names[one.Name] = true, one.Version
 	}
-	told, err := exec.CommandContext(t.Context(), "go", "version", "-m", binary).Output()
+	reported, err := exec.CommandContext(t.Context(), "go", "version", "-m", binary).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
 	compared := 0
-	for line := range strings.Lines(string(told)) {
+	for line := range strings.Lines(string(reported)) {
 		words := strings.Fields(line)
 		if len(words) < 3 || words[0] != "dep" && words[0] != "mod" && words[0] != "=>" {
 			continue
@@ -442,7 +442,7 @@ func pulled(ctx context.Context, t *testing.T, tag name.Tag, index v1.ImageIndex
 				t.Fatal(err)
 			}
 			if listOf(t, list, one.Digest) == nil {
-				t.Errorf("%s refers to %s and is no list of it", other.Digest, one.Digest)
+				t.Errorf("%s refers to %s and is not a list of it", other.Digest, one.Digest)
 			}
 			lines = append(lines, other.Digest.String()+"  tiny "+one.Platform.String()+" sbom\n")
 		}

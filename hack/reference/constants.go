@@ -41,12 +41,12 @@ func groups(file string) ([]group, error) {
 		made := group{about: oneLine(block.Doc.Text())}
 		for _, spec := range block.Specs {
 			if one, is := constantOf(spec.(*ast.ValueSpec), known); is {
-				if block.Lparen == token.NoPos {
-					one.says = sentence(one.name, block.Doc.Text())
-				}
 				known[one.name] = one.value
 				made.constants = append(made.constants, one)
 			}
+		}
+		if len(made.constants) > 0 && strings.HasPrefix(made.about, made.constants[0].name) {
+			made.constants[0].says = sentence(made.constants[0].name, made.about)
 		}
 		all = append(all, made)
 	}
@@ -87,7 +87,7 @@ func textOf(expression ast.Expr, known map[string]string) (string, bool) {
 // sentence is a comment without the name that it begins with.
 func sentence(name, comment string) string {
 	text := oneLine(comment)
-	text = strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(text, name), ":"))
+	text = strings.TrimLeft(strings.TrimPrefix(text, name), ":, ")
 	if quoted, err := strconv.Unquote(text); err == nil {
 		return quoted
 	}
@@ -140,6 +140,15 @@ func isOfConditions(name string) bool {
 	return slices.ContainsFunc(ofConditions, func(word string) bool { return strings.HasPrefix(name, word) })
 }
 
+// titleOf is the heading of a group, and the sentences below it: none where the comment is that of the first constant.
+func titleOf(of group) (title, details string) {
+	if len(of.constants) > 0 && strings.HasPrefix(of.about, of.constants[0].name) {
+		return of.constants[0].name, ""
+	}
+	title, details, _ = strings.Cut(of.about, ". ")
+	return strings.TrimSuffix(title, "."), details
+}
+
 func conditionsPage(root string) (string, error) {
 	all, err := groups(filepath.Join(root, conditionsFile))
 	if err != nil {
@@ -156,11 +165,14 @@ func conditionsPage(root string) (string, error) {
 		if len(conditions.constants) == 0 {
 			continue
 		}
-		title := strings.TrimSuffix(one.about, ".")
-		if first := conditions.constants[0]; len(conditions.constants) == 1 && strings.HasPrefix(first.name, "Condition") {
+		title, details := titleOf(one)
+		if first := conditions.constants[0]; title == first.name {
 			title = "Condition " + first.value
 		}
 		page.heading(title)
+		if details != "" {
+			page.paragraph(plain(details))
+		}
 		table(page, conditions, "condition or reason", ofConditions...)
 	}
 	return page.String(), nil
@@ -173,11 +185,11 @@ func namesPage(root string) (string, error) {
 	}
 	page := begin("names")
 	for _, one := range all {
-		title := strings.TrimSuffix(one.about, ".")
-		if len(one.constants) == 1 {
-			title = one.constants[0].name
-		}
+		title, details := titleOf(one)
 		page.heading(plain(title))
+		if details != "" {
+			page.paragraph(plain(details))
+		}
 		table(page, one, "name", "")
 	}
 	ofCharts, err := chartNames(all)
@@ -185,15 +197,15 @@ func namesPage(root string) (string, error) {
 		return "", err
 	}
 	page.heading("Of the charts")
-	page.paragraph("Labels by which [roles for people](../spec/roles.md) gather the rules of others, with the charts in namespace " +
+	page.paragraph("Labels by which [roles for people](../spec/roles.md) aggregate the rules of others, with the charts in namespace " +
 		code(namespace) + ".")
 	table(page, ofCharts, "name", "")
 	kept, err := keptNames(root)
 	if err != nil {
 		return "", err
 	}
-	page.heading("Of what the managers keep")
-	page.paragraph("On records, identities and what is in a manager's memory. They are read by the managers alone.")
+	page.heading("Internal names of the managers")
+	page.paragraph("On records, identities and cached objects. Only the managers read them.")
 	table(page, kept, "name", "")
 	return page.String(), nil
 }

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// kindsPage is every field of our kinds, out of their CRDs.
+// kindsPage is every field of our kinds, from their CRDs (ADR 137).
 func kindsPage(root string) (string, error) {
 	names, err := filepath.Glob(filepath.Join(root, "charts", "trellis-seed", "crds", "*.yaml"))
 	if err != nil {

@@ -47,7 +47,7 @@ func pages(root string) (map[string]string, error) {
 	made := map[string]string{}
 	for name, page := range map[string]func(root string) (string, error){
 		"kinds.md": kindsPage, "metrics.md": metricsPage, "events.md": eventsPage, "conditions.md": conditionsPage, "names.md": namesPage,
-		"rbac.md": rbacPage,
+		"rbac.md": rbacPage, "commands.md": commandsPage,
 	} {
 		text, err := page(root)
 		if err != nil {

@@ -69,7 +69,7 @@ func TestNamesOfChartsAreOnThePage(t *testing.T) {
 	}
 }
 
-// Red when a label that a role gathers by is left out, when a known one is told twice, and when one that nothing explains is let through.
+// Red when a label that a role gathers by is left out, when a known one is listed twice, and when one without an explanation is accepted.
 func TestNamesOfObjects(t *testing.T) {
 	object := func(kind string, fields map[string]any) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{"kind": kind, "metadata": fields}}

@@ -51,7 +51,7 @@ func metricsPage(root string) (string, error) {
 	return page.String(), nil
 }
 
-// metricsOf finds metrics by their name, which stands whole in the code, and takes the next text beside it for the help.
+// metricsOf finds metrics by their name, which is in the code as one text, and takes the next text beside it for the help.
 func metricsOf(tree *ast.File) []metric {
 	var found []metric
 	ast.Inspect(tree, func(node ast.Node) bool {

@@ -45,7 +45,7 @@ func roleOf(page *document, object *unstructured.Unstructured) error {
 	if role.AggregationRule != nil {
 		for _, selector := range role.AggregationRule.ClusterRoleSelectors {
 			for label, value := range selector.MatchLabels {
-				page.paragraph("Gathers all ClusterRoles with label " + code(label+": \""+value+"\"") + ".")
+				page.paragraph("Aggregates all ClusterRoles with label " + code(label+": \""+value+"\"") + ".")
 			}
 		}
 		return nil

@@ -9,9 +9,11 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/trellis-addons/trellis/hack/images/archive"
 	"github.com/trellis-addons/trellis/hack/images/checkout"
 	"github.com/trellis-addons/trellis/hack/images/oci"
 	"github.com/trellis-addons/trellis/hack/images/output"
+	"github.com/trellis-addons/trellis/hack/release/plugin"
 )
 
 // options are the command's flags.
@@ -65,6 +67,14 @@ func run(ctx context.Context, asked options) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	license, err := os.ReadFile(filepath.Join(asked.module, "LICENSE"))
+	if err != nil {
+		return "", fmt.Errorf("reading the licence: %w", err)
+	}
+	tools, err := plugin.Make(ctx, asked.module, stamp, archive.File{Name: "LICENSE", Data: license})
+	if err != nil {
+		return "", err
+	}
 	if err := os.MkdirAll(asked.folder, 0o755); err != nil {
 		return "", fmt.Errorf("making the folder of releases: %w", err)
 	}
@@ -74,7 +84,7 @@ func run(ctx context.Context, asked options) (string, error) {
 		return "", fmt.Errorf("making a folder to write to: %w", err)
 	}
 	defer os.RemoveAll(unfinished)
-	made := release{module: asked.module, folder: unfinished, registry: asked.registry.Path, build: build, words: words}
+	made := release{module: asked.module, folder: unfinished, registry: asked.registry.Path, build: build, words: words, plugin: tools}
 	if err := made.write(); err != nil {
 		return "", err
 	}

@@ -3,10 +3,13 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -42,7 +45,7 @@ func TestMain(m *testing.M) {
 }
 
 // program is what both managers are in the checkout of the tests, for the sake of minutes.
-const program = "package main\n\nimport \"example.com/tiny/pkg/buildinfo\"\n\nfunc main() { println(buildinfo.Text()) }\n"
+const program = "package main\n\nimport \"example.com/tiny/pkg/base/buildinfo\"\n\nfunc main() { println(buildinfo.Text()) }\n"
 
 // makeCheckout makes one with this one's charts, folders and changelog, and small programs.
 func makeCheckout(folder string) error {
@@ -64,7 +67,9 @@ func makeCheckout(folder string) error {
 		"go.mod":                                "module example.com/tiny\n\ngo 1.26.6\n\ntoolchain " + runtime.Version() + "\n",
 		"cmd/master-controller-manager/main.go": program,
 		"cmd/seed-controller-manager/main.go":   program,
-		"pkg/buildinfo/buildinfo.go": "package buildinfo\n\nvar version, commit, date string\n\n" +
+		"cmd/kubectl-addons/main.go":            program,
+		"LICENSE":                               "Apache License 2.0\n",
+		"pkg/base/buildinfo/buildinfo.go": "package buildinfo\n\nvar version, commit, date string\n\n" +
 			"func Text() string { return version + \" \" + commit + \" \" + date }\n",
 	} {
 		file = filepath.Join(folder, file)
@@ -158,6 +163,10 @@ func TestTheSameReleaseTwice(t *testing.T) {
 		}
 	}
 	want = append(want, "metadata.yaml", "notes.md", "seed-rights.yaml", "trellis-master-"+version+".tgz", "trellis-seed-"+version+".tgz")
+	for _, platform := range []string{"darwin-amd64", "darwin-arm64", "linux-amd64", "linux-arm64", "windows-amd64", "windows-arm64"} {
+		want = append(want, "kubectl-addons-"+version+"-"+platform+".tar.gz")
+	}
+	want = append(want, "krew.yaml")
 	slices.Sort(want)
 	if diff := cmp.Diff(want, names); diff != "" || len(other) != len(one) {
 		t.Errorf("files (-want +got):\n%s", diff)
@@ -174,6 +183,42 @@ func TestSumsAreTrue(t *testing.T) {
 	}
 	if got := strings.Count(string(files["SHA256SUMS"]), "\n"); got != len(files)-1 {
 		t.Errorf("%d sums of %d files", got, len(files)-1)
+	}
+}
+
+// Red when the manifest for krew names an archive that is not there, another sum, or a file that is not in the archive.
+func TestKrewFindsTheArchives(t *testing.T) {
+	files, folder := released(t)
+	var manifest struct {
+		Spec struct {
+			Version   string
+			Platforms []struct {
+				Selector         struct{ MatchLabels map[string]string }
+				URI, SHA256, Bin string
+			}
+		}
+	}
+	if err := yaml.UnmarshalStrict(files["krew.yaml"], &map[string]any{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(files["krew.yaml"], &manifest); err != nil {
+		t.Fatal(err)
+	}
+	if manifest.Spec.Version != "v"+version || len(manifest.Spec.Platforms) != 6 {
+		t.Errorf("version %q, %d platforms", manifest.Spec.Version, len(manifest.Spec.Platforms))
+	}
+	for _, one := range manifest.Spec.Platforms {
+		name := path.Base(one.URI)
+		sum := sha256.Sum256(files[name])
+		labels := one.Selector.MatchLabels
+		if files[name] == nil || one.SHA256 != hex.EncodeToString(sum[:]) || !strings.Contains(name, labels["os"]+"-"+labels["arch"]) ||
+			one.URI != "https://example.com/tiny/releases/download/v"+version+"/"+name {
+			t.Errorf("%v: %s with sum %s", labels, one.URI, one.SHA256)
+		}
+		listed, err := exec.CommandContext(t.Context(), "tar", "-tzf", filepath.Join(folder, name)).Output()
+		if members := strings.Fields(string(listed)); err != nil || !slices.Contains(members, one.Bin) || !slices.Contains(members, "LICENSE") {
+			t.Errorf("%s has %q: %v", name, members, err)
+		}
 	}
 }
 

@@ -29,6 +29,8 @@ type release struct {
 	module, folder, registry string
 	build                    oci.Build
 	words                    words
+	// plugin are the files of kubectl-addons.
+	plugin map[string][]byte
 }
 
 // words are what people wrote of the version.
@@ -41,12 +43,12 @@ func wordsOf(module string, stamp checkout.Stamp) (words, error) {
 		return words{}, fmt.Errorf("reading the changelog: %w", err)
 	}
 	log := notes.Changelog(text)
-	told, err := log.Notes(stamp)
+	releaseNotes, err := log.Notes(stamp)
 	if err != nil {
 		return words{}, err
 	}
 	metadata, err := components.Metadata(append(log.Versions(), stamp.Version))
-	return words{told, metadata}, err
+	return words{releaseNotes, metadata}, err
 }
 
 // write writes all files, and their sums at last.
@@ -79,6 +81,11 @@ func (r release) write() error {
 	files["seed-rights.yaml"] = string(rights)
 	for name, text := range files {
 		if err := r.file(name, []byte(text)); err != nil {
+			return err
+		}
+	}
+	for name, content := range r.plugin {
+		if err := r.file(name, content); err != nil {
 			return err
 		}
 	}

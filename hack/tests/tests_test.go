@@ -219,7 +219,7 @@ func TestWhatDoesNotEndInTimeFailsNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := s.runParts(t.Context(), chosen, parts.Record{Folder: t.TempDir()}, asked{within: test.within})
-		if isTold := strings.Contains(out.String(), "PART=first,second"); !errors.Is(err, test.want) || isTold != (test.want == nil) {
+		if isReported := strings.Contains(out.String(), "PART=first,second"); !errors.Is(err, test.want) || isReported != (test.want == nil) {
 			t.Errorf("%s: %v\n%s", test.why, err, out)
 		}
 	}

@@ -9,11 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/budget"
+	"github.com/trellis-addons/trellis/pkg/base/budget"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 )
 
-// hold gives catalogues to a budget as a watch brings them, and names those that are stubs.
+// hold adds catalogues to a budget as a watch does, and returns the names of the stubs.
 func hold(
 	t *testing.T, into *budget.Budget[v1.AddonCatalogue, *v1.AddonCatalogue], all ...*v1.AddonCatalogue,
 ) (held []any, stubs []string) {
@@ -40,8 +40,9 @@ func hold(
 	return held, stubs
 }
 
-// TestWhatTheTotalsAllowIsHeldWhole turns red when the master's cache has no room for what all Custom catalogues may have together: many
-// versions, or long ones, beside large Core catalogues, which are always whole; or when it holds the content of other namespaces.
+// TestWhatTheTotalsAllowIsHeldWhole fails when the master's cache has no space for the maximum of all Custom
+// catalogues together, as many versions or long ones, beside large Core catalogues, which are never stubs; or when it
+// holds the content of other namespaces.
 func TestWhatTheTotalsAllowIsHeldWhole(t *testing.T) {
 	t.Parallel()
 	of := func(name string, versions, bytes int) *v1.AddonCatalogue {
@@ -74,8 +75,8 @@ func TestWhatTheTotalsAllowIsHeldWhole(t *testing.T) {
 	}
 }
 
-// TestAStubIsWeighedByItsMark turns red when what a cache holds as a stub counts as nothing for the room that is left, or when it counts
-// so after it is whole.
+// TestAStubIsWeighedByItsMark fails when a stub in the cache does not count against the space that is left, or still
+// counts as a stub after it is complete.
 func TestAStubIsWeighedByItsMark(t *testing.T) {
 	t.Parallel()
 	var scale catalogue.Scale
@@ -90,8 +91,9 @@ func TestAStubIsWeighedByItsMark(t *testing.T) {
 	}
 }
 
-// Red when a flood of Custom catalogues makes a stub of a Core one, whose names others would get; or a catalogue of type Core in another
-// namespace, which takes no verb, is always whole.
+// TestACoreCatalogueIsAlwaysWhole fails when a flood of Custom catalogues turns a Core one into a stub, so that
+// others get its names; or when a catalogue of type Core in another namespace, which requires no verb, is held with
+// its content.
 func TestACoreCatalogueIsAlwaysWhole(t *testing.T) {
 	t.Parallel()
 	kind := catalogue.Budget("kubermatic")

@@ -10,10 +10,10 @@ import (
 	"strings"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/text"
+	"github.com/trellis-addons/trellis/pkg/base/text"
 )
 
-// SourceKey stands for all that a check of a version looks at: its source, and what that renders by.
+// SourceKey identifies all that a check of a version depends on: its source, and the settings of its rendering.
 // Versions with equal keys are checked once. Empty: the version has no source.
 func SourceKey(version *v1.AddonVersion) string {
 	if version.Source == nil || version.Template == nil {
@@ -24,7 +24,7 @@ func SourceKey(version *v1.AddonVersion) string {
 		version.Source, template.Method, template.FormSpec, template.Helm, template.ClusterSecrets, version.Values, version.ValuesTemplate,
 		SampleKubernetes(version),
 	})
-	if err != nil { // they come from JSON
+	if err != nil { // versions are decoded from JSON
 		return ""
 	}
 	return ContentKey(digest)
@@ -32,7 +32,7 @@ func SourceKey(version *v1.AddonVersion) string {
 
 const keyLength = 16
 
-// ContentKey is the beginning of a content's digest, by which a check knows what it rendered before.
+// ContentKey is a prefix of a content's digest, by which a check finds content that it rendered before.
 func ContentKey(digest string) string {
 	digest = strings.TrimPrefix(digest, "sha256:")
 	return digest[:min(len(digest), keyLength)]
@@ -59,18 +59,17 @@ func SourcesOf(merged Merged) map[string][]SourceUse {
 	return uses
 }
 
-// SourceFault is what is wrong with a source.
+// SourceFault is a problem of a source.
 type SourceFault struct {
 	// Reason is one of SourceReasons.
 	Reason  string `json:"reason"`
 	Message string `json:"message,omitempty"`
-	// Content is the ContentKey of what this process rendered; empty: nothing was. Another process may be of
+	// Content is the ContentKey of the content that this process rendered; empty: none. Another process may be of
 	// another release, or have other limits.
 	Content string `json:"-"`
 }
 
-// SourceChecks are what a seed found out about sources, by their keys. What is neither good nor bad is
-// not checked.
+// SourceChecks are the results of a seed's checks of sources, by their keys. A source in neither list is not checked.
 type SourceChecks struct {
 	// Seen changes while the seed's manager works.
 	Seen string
@@ -90,22 +89,23 @@ const (
 )
 
 const (
-	// checksLimit is the size of the ConfigMap in bytes; the API server takes 1 MiB.
+	// checksLimit is the maximum size of the ConfigMap in bytes; the API server accepts 1 MiB.
 	checksLimit = 900 << 10
-	// faultLimit is the size of a fault's message.
+	// faultLimit is the maximum size of a fault's message, in bytes.
 	faultLimit = 300
 )
 
-// FaultsLimit is how many faults a seed reports; Encode leaves out further ones by their keys.
+// FaultsLimit is the maximum number of faults that a seed reports; Encode omits further ones, in the order of their
+// keys.
 const FaultsLimit = 10_000
 
-// NewSourceFault makes a message fit for others.
+// NewSourceFault shortens and cleans a message for other readers.
 func NewSourceFault(reason, message string) SourceFault {
 	return SourceFault{Reason: reason, Message: text.Cut(text.Line(text.Cut(message, 2*faultLimit)), faultLimit)}
 }
 
-// Encode is the data of the ConfigMap. Where it has no room for all, messages are left out first, and
-// then what is good: it counts as not checked.
+// Encode is the data of the ConfigMap. If it is too large, Encode omits messages first, and then good sources: they
+// count as not checked.
 func (c *SourceChecks) Encode() map[string]string {
 	bad := make(map[string]SourceFault, len(c.Bad))
 	for _, key := range slices.Sorted(maps.Keys(c.Bad))[:min(len(c.Bad), FaultsLimit)] {
@@ -137,7 +137,7 @@ func encodeFaults(bad map[string]SourceFault) string {
 	return string(encoded)
 }
 
-// DecodeSourceChecks reads what a seed wrote, and leaves out what it can't have written.
+// DecodeSourceChecks reads the data of a seed, and omits all that Encode does not write.
 func DecodeSourceChecks(data map[string]string) *SourceChecks {
 	read := &SourceChecks{
 		Seen: text.Cut(data[checksSeen], faultLimit), Good: decodeKeys(data[checksGood]), Unrendered: decodeKeys(data[checksUnrendered]),
@@ -165,7 +165,8 @@ func decodeKeys(list string) map[string]bool {
 	return keys
 }
 
-// FetchReasons are why a source can't be had, worst first; SourceReasons also why it can't be rendered.
+// FetchReasons are the reasons why a source can't be fetched, worst first; SourceReasons also has those why it can't
+// be rendered.
 var (
 	FetchReasons  = []string{v1.ReasonArtifactNotFound, v1.ReasonArtifactRefused, v1.ReasonSourceNotServed, v1.ReasonFetchFailed}
 	SourceReasons = []string{
@@ -174,7 +175,7 @@ var (
 	}
 )
 
-// SourceShare says which seeds check sources, and which of them a seed is.
+// SourceShare lists the seeds that check sources, and says which of them a seed is.
 type SourceShare struct {
 	Seed  string   `json:"seed"`
 	Seeds []string `json:"seeds"`
@@ -189,7 +190,7 @@ func (s SourceShare) Encode() string {
 	return string(encoded)
 }
 
-// DecodeSourceShare reads what the master wrote; nothing of it where it can't be read.
+// DecodeSourceShare reads the value that the master wrote; the result is empty if it is invalid.
 func DecodeSourceShare(data string) (share SourceShare) {
 	if err := json.Unmarshal([]byte(data), &share); err != nil {
 		return SourceShare{}
@@ -197,8 +198,8 @@ func DecodeSourceShare(data string) (share SourceShare) {
 	return share
 }
 
-// CheckerOf is the one of some seeds that checks a source; empty: there is none. Where a seed comes or
-// goes, no source but those of that seed changes its checker.
+// CheckerOf is the seed that checks a source; empty: there is none. If a seed is added or removed, only its own
+// sources change their checker.
 func CheckerOf(key string, seeds []string) (checker string) {
 	var most uint64
 	for _, seed := range seeds {

@@ -19,7 +19,8 @@ func chart(name, description string) *v1.AddonVersion {
 	}
 }
 
-// Red when a source is checked again for what does not concern it, or is not checked for what does.
+// TestSourceKeyIsOfTheSource fails when a source is checked again after an irrelevant change, or is not checked after
+// a relevant one.
 func TestSourceKeyIsOfTheSource(t *testing.T) {
 	web := catalogue.SourceKey(chart("web", ""))
 	folder := chart("web", "")
@@ -47,7 +48,8 @@ func TestSourceKeyIsOfTheSource(t *testing.T) {
 	}
 }
 
-// Red when a version is tried by a release of Kubernetes that it does not fit although there is one.
+// TestSampleKubernetes fails when the release of Kubernetes for a check of a version does not fit it although a
+// fitting one exists.
 func TestSampleKubernetes(t *testing.T) {
 	for constraint, want := range map[v1.VersionRange]string{
 		"": "1.34.0", ">= 1.30": "1.34.0", ">= 1.36, < 1.38": "1.36.0", "> 1.34.2": "1.35.0", "1.x": "1.34.0", "what": "1.34.0",
@@ -60,8 +62,8 @@ func TestSampleKubernetes(t *testing.T) {
 	}
 }
 
-// Red when something is lost between seed and master, or a seed's report outgrows its ConfigMap, or
-// something is taken from it that no seed writes.
+// TestSourceChecksTravel fails when data is lost between seed and master, when a seed's report exceeds its ConfigMap,
+// or when data that no seed writes is accepted.
 func TestSourceChecksTravel(t *testing.T) {
 	fault := catalogue.NewSourceFault(v1.ReasonFetchFailed, "a\nb "+strings.Repeat("x", 1000))
 	if len(fault.Message) > 310 || !strings.HasPrefix(fault.Message, "a b ") {
@@ -101,8 +103,8 @@ func TestSourceChecksTravel(t *testing.T) {
 	}
 }
 
-// Red when seeds disagree on who checks, shares are far from equal, or a seed that goes moves sources
-// that were not its own.
+// TestCheckersShare fails when seeds disagree on the checker, when shares are far from equal, or when a removed seed
+// moves sources of others.
 func TestCheckersShare(t *testing.T) {
 	counts := map[string]int{}
 	for i := range 3000 {

@@ -14,7 +14,7 @@ import (
 	"github.com/trellis-addons/trellis/test/long"
 )
 
-// choosableVersions are those of which the random catalogues are made, and wantedVersions what is asked of them.
+// choosableVersions are the versions in random catalogues, and wantedVersions the values of addonRef.version.
 var (
 	choosableVersions = []string{
 		"0.9.0", "1.0.0", "v1.1.0", "1.2.0-rc.1", "1.2.0", "1.10.0", "2.0.0-beta.2", "2.0.0", "2.1.0+build", "v3", "latest",
@@ -25,10 +25,10 @@ var (
 	}
 )
 
-// anyOf is one of some texts by chance.
+// anyOf selects one of some texts at random.
 func anyOf(random *rand.Rand, texts ...string) string { return texts[random.IntN(len(texts))] }
 
-// anyEntry is an add-on with some of the versions, constraints, deprecations and, where it is core, versions that are left.
+// anyEntry is an add-on with random versions, constraints, deprecations and, if it is core, versions to leave.
 func anyEntry(t *testing.T, random *rand.Rand) *catalogue.Entry {
 	t.Helper()
 	addon := v1.Addon{Name: "prometheus"}
@@ -68,8 +68,9 @@ func anyPlatform(random *rand.Rand) catalogue.Platform {
 	return platform
 }
 
-// A set's revision is of what Choosable gives: what is chosen beside it would come without a revision. Red when Select gives a version that
-// is not among them: with nothing installed, and with each version that may be, be it out of the range, deprecated or gone.
+// TestWhatSelectGivesIsChoosable: A set's revision is computed from Choosable: another chosen version would be
+// installed without a revision. The test fails when Select returns a version that is not in Choosable, with nothing
+// installed, and with each installed version, also one out of the range, deprecated or withdrawn.
 func TestWhatSelectGivesIsChoosable(t *testing.T) {
 	long.Heavy(t)
 	t.Parallel()
@@ -81,7 +82,7 @@ func TestWhatSelectGivesIsChoosable(t *testing.T) {
 		choosable := versionsOf(entry.Choosable(wanted))
 		for _, installed := range append([]string{"", "1.5.0"}, choosableVersions...) {
 			if isDraftOf(entry, installed) || wanted == "" && isPreRelease(installed) {
-				continue // it stays where it is installed, and Choosable is of clusters where nothing is
+				continue // it stays where it is installed, and Choosable is for clusters without an installation
 			}
 			selected, refusal := catalogue.Select(entry, wanted, installed, platform, options)
 			if refusal != nil {
@@ -105,8 +106,9 @@ func isDraftOf(entry *catalogue.Entry, version string) bool {
 	return found != nil && found.Draft
 }
 
-// What can't be chosen is in no revision, or each version that comes would begin a roll-out. Red when a version is among the choosable ones
-// that Select does not give where it is the only one, when one is missing, and when the newest is not first.
+// TestNothingElseIsChoosable: Versions that can't be chosen must be in no revision: otherwise each new version would
+// begin a roll-out. The test fails when Choosable has a version that Select does not return even if it is the only
+// one, when one is missing, and when the newest is not first.
 func TestNothingElseIsChoosable(t *testing.T) {
 	t.Parallel()
 	var all []offered
@@ -141,8 +143,9 @@ func versionsOf(versions []*v1.AddonVersion) []string {
 
 func isPreRelease(version string) bool { return strings.Contains(version, "-") }
 
-// What moves by itself can't be staged: it would change on every cluster at once. Red when a branch, a range of tags or an image without
-// tag counts as fixed, and when a tag, a commit or a digest does not.
+// TestWhatMovesByItself: Content that changes without the catalogue can't be staged: it would change on every cluster
+// at once. The test fails when a branch, a range of tags or an image without tag counts as fixed, and when a tag, a
+// commit or a digest does not.
 func TestWhatMovesByItself(t *testing.T) {
 	t.Parallel()
 	git := func(ref *v1.GitRef) *v1.Source {

@@ -7,15 +7,14 @@ import (
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 )
 
-// TestCompatibility holds versions as KKP and Kubernetes distributions report them against ranges
-// as catalogues have them. Want is "" where the version fits, else the exclusion reason.
+// TestCompatibility compares versions as KKP and Kubernetes distributions report them with ranges as catalogues have
+// them. Want is "" if the version fits, otherwise the exclusion reason.
 func TestCompatibility(t *testing.T) {
 	t.Parallel()
 	const kkp, k8s, invalid = v1.ExcludedKKPVersion, v1.ExcludedK8sVersion, v1.ExcludedConstraintInvalid
 	const onKKP, onK8s = true, false
 	for _, test := range []struct {
-		// constrains says which of the two versions the range is for; the other one is known and
-		// not constrained.
+		// constrains says which of the two versions the range is for; the other one is known and not constrained.
 		constrains bool
 		version    string
 		span       v1.VersionRange
@@ -119,8 +118,7 @@ func TestCompatibility(t *testing.T) {
 	}
 }
 
-// TestPrereleasesAllowed: with --allow-prereleases a pre-release lies where its place in the order
-// is.
+// TestPrereleasesAllowed: with --allow-prereleases, a pre-release is compared by its precedence.
 func TestPrereleasesAllowed(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

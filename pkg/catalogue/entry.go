@@ -15,7 +15,7 @@ import (
 type Entry struct {
 	// Addon has all versions, newest first.
 	Addon v1.Addon
-	// Type is Core where a Core catalogue has the add-on.
+	// Type is Core if a Core catalogue has the add-on.
 	Type v1.CatalogueType
 	// KKPVersion is the platform's, as the distributor recorded it in the merged object.
 	KKPVersion string
@@ -24,7 +24,7 @@ type Entry struct {
 
 	versions []entryVersion
 	byKey    map[string]int
-	// left are the keys of versions that core installations leave.
+	// left are the keys of the versions that core installations have to leave.
 	left map[string]bool
 }
 
@@ -33,7 +33,7 @@ type entryVersion struct {
 	stored   Origin
 	semver   *semver.Version
 	kkp, k8s *constraintRange
-	// content is made when it is first asked for: most versions are never chosen.
+	// content is computed on first use: most versions are never chosen.
 	content func() string
 }
 
@@ -44,9 +44,9 @@ func (v *entryVersion) origin() Origin {
 	return origin
 }
 
-// Origin is where a version of a merged add-on comes from. Digest is of the whole version, Content
-// of what it installs: its template, source, values and valuesTemplate (addonRef.digest). Only
-// entries have Content. Git is the catalogue in git that Catalogue was generated from, if it was.
+// Origin is the catalogue that a version of a merged add-on comes from. Digest covers the whole version, Content the
+// fields that it installs: its template, source, values and valuesTemplate (addonRef.digest). Only entries have
+// Content. Git is the catalogue in git that Catalogue was generated from, if it was.
 type Origin struct {
 	Digest    string `json:"digest"`
 	Content   string `json:"-"`
@@ -54,7 +54,7 @@ type Origin struct {
 	Git       string `json:"git,omitempty"`
 }
 
-// MalformedError says that an object is no merged catalogue.
+// MalformedError reports that an object is no merged catalogue.
 type MalformedError struct {
 	Name, Detail string
 }
@@ -88,7 +88,7 @@ func NewEntry(merged *v1.AddonCatalogue) (*Entry, error) {
 	return entry, nil
 }
 
-// ReadOrigins has the origin of each version of a merged catalogue. Errors: *MalformedError.
+// ReadOrigins returns the origin of each version of a merged catalogue. Errors: *MalformedError.
 func ReadOrigins(merged *v1.AddonCatalogue) (map[string]Origin, error) {
 	origins := map[string]Origin{}
 	text, ok := merged.Annotations[v1.AnnotationVersions]
@@ -96,7 +96,7 @@ func ReadOrigins(merged *v1.AddonCatalogue) (map[string]Origin, error) {
 		return origins, nil
 	}
 	if err := json.Unmarshal([]byte(text), &origins); err != nil {
-		return nil, &MalformedError{merged.Name, "annotation " + v1.AnnotationVersions + " is no JSON object of origins"}
+		return nil, &MalformedError{merged.Name, "annotation " + v1.AnnotationVersions + " is not a JSON object of origins"}
 	}
 	return origins, nil
 }
@@ -140,11 +140,11 @@ func (e *Entry) Version(version string) (*v1.AddonVersion, Origin) {
 	return found.version, found.origin()
 }
 
-// Left says whether core installations leave a version, in any spelling.
+// Left reports whether core installations have to leave a version, in any spelling.
 func (e *Entry) Left(version string) bool { return len(e.left) > 0 && e.left[Key(version)] }
 
-// TemplateOf is the template of an add-on's version; of a range, or where none is named, that of the
-// newest. Nil: it has none.
+// TemplateOf is the template of an add-on's version; for a range, or an empty version, that of the newest. Nil: it
+// has none.
 func TemplateOf(addon *v1.Addon, version string) *v1.Template {
 	for i := range addon.Versions {
 		if Key(addon.Versions[i].Version) == Key(version) {

@@ -8,21 +8,19 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// OutsideKKP is the KKPVersion of a cluster that KKP does not run: what needs some version does not fit.
+// OutsideKKP is the KKPVersion of a cluster that KKP does not run: versions with a constraint on KKP do not fit.
 const OutsideKKP = "outside of KKP"
 
-// Platform is what constraints are compared with, in raw texts: PlatformVersion parses them.
+// Platform has the versions that constraints are compared with, as raw texts: PlatformVersion parses them.
 type Platform struct {
-	// KKPVersion such as v2.31.0-3-g2974df5. If unreadable, only versions without that constraint
-	// fit.
+	// KKPVersion such as v2.31.0-3-g2974df5. If it can't be parsed, only versions without that constraint fit.
 	KKPVersion string
-	// K8sVersion of the control plane, such as v1.36.3-gke.100. If unreadable: likewise.
+	// K8sVersion of the control plane, such as v1.36.3-gke.100. If it can't be parsed: likewise.
 	K8sVersion string
-	// Next are the versions that an upgrade which waits will bring, in their order; none as a rule.
-	// Of a range's versions those are preferred that fit the first of them too, and of these those
-	// that fit the second. They refuse nothing.
+	// Next are the versions of a waiting upgrade, in order; usually none. Of a range's versions, Select prefers those
+	// that also fit the first of them, and of these those that also fit the second. Next excludes no version.
 	Next []string
-	// AllowPrereleases lets a pre-release platform match ranges that name no pre-release.
+	// AllowPrereleases makes a pre-release platform match ranges that name no pre-release.
 	AllowPrereleases bool
 }
 
@@ -33,10 +31,10 @@ func readConstraints(version *v1.AddonVersion) (kkp, k8s *constraintRange) {
 	return readConstraint(version.Constraints.KKPVersion), readConstraint(version.Constraints.K8sVersion)
 }
 
-// platformCheck decides for one platform. It caches the result by range: many versions share a few.
+// platformCheck decides for one platform. It caches the result by range: many versions share a few ranges.
 type platformCheck struct {
 	kkp, k8s side
-	// next are for the versions of an upgrade that waits.
+	// next are the versions of a waiting upgrade.
 	next []side
 }
 
@@ -71,8 +69,8 @@ func newPlatformCheck(platform Platform) *platformCheck {
 	return made
 }
 
-// fits returns "" if a version with these constraints fits, else v1.ExcludedKKPVersion,
-// v1.ExcludedK8sVersion or v1.ExcludedConstraintInvalid, and a message that says what it needs.
+// fits returns "" if a version with these constraints fits, otherwise v1.ExcludedKKPVersion, v1.ExcludedK8sVersion or
+// v1.ExcludedConstraintInvalid, and a message with the requirement.
 func (j *platformCheck) fits(kkp, k8s *constraintRange) (reason, message string) {
 	if reason, message = j.kkp.fits(kkp); reason != "" {
 		return reason, message
@@ -111,15 +109,15 @@ func (s *side) compare(constraint *constraintRange) exclusion {
 	case s.version == nil && s.text == "":
 		return exclusion{s.reason, fmt.Sprintf("needs %s %s; the version is not known yet", s.product, constraint.text)}
 	case s.version == nil:
-		return exclusion{s.reason, fmt.Sprintf("needs %s %s; %q is no version", s.product, constraint.text, s.text)}
+		return exclusion{s.reason, fmt.Sprintf("needs %s %s; %q is not a version", s.product, constraint.text, s.text)}
 	case !constraint.parsed.Contains(s.version, s.preReleases):
 		return exclusion{s.reason, fmt.Sprintf("needs %s %s; it is %s", s.product, constraint.text, s.version)}
 	}
 	return exclusion{}
 }
 
-// Named is a version with its catalogue, spelt as in the entry. Without entry or version it returns
-// false and the version as given.
+// Named is a version with its catalogue, in the spelling of the entry. Without entry or version it returns false and
+// the version as given.
 func (e *Entry) Named(version string) (VersionOrigin, bool) {
 	if e != nil {
 		if found := e.find(version); found != nil {
@@ -129,7 +127,7 @@ func (e *Entry) Named(version string) (VersionOrigin, bool) {
 	return VersionOrigin{Version: version}, false
 }
 
-// Unfit says why a version of the entry does not fit a platform; nil: it fits.
+// Unfit is the reason why a version of the entry does not fit a platform; nil: it fits.
 func (e *Entry) Unfit(version string, platform Platform) *IncompatibleError {
 	found := e.find(version)
 	reason, message := newPlatformCheck(platform).fits(found.kkp, found.k8s)
@@ -141,8 +139,8 @@ func (e *Entry) Unfit(version string, platform Platform) *IncompatibleError {
 	}
 }
 
-// FitsKubernetes says whether a version of the entry fits a Kubernetes version, whatever it needs of
-// KKP. Of what the entry does not have, or whose range can't be read, nothing is said against it.
+// FitsKubernetes reports whether a version of the entry fits a Kubernetes version, regardless of its constraint on
+// KKP. It is true for versions that the entry does not have, or whose range can't be parsed.
 func (e *Entry) FitsKubernetes(version string, platform Platform) bool {
 	found := e.find(version)
 	if found == nil {
@@ -152,8 +150,8 @@ func (e *Entry) FitsKubernetes(version string, platform Platform) bool {
 	return reason != v1.ExcludedK8sVersion
 }
 
-// Bridges says whether one version does not fit the first of the next versions of Kubernetes, and
-// another does. Without next versions none does.
+// Bridges reports whether one version does not fit the first of the next versions of Kubernetes, and another does.
+// Without next versions none does.
 func (e *Entry) Bridges(from, to string, platform Platform) bool {
 	if len(platform.Next) == 0 {
 		return false
@@ -162,11 +160,11 @@ func (e *Entry) Bridges(from, to string, platform Platform) bool {
 	return !e.FitsKubernetes(from, platform) && e.FitsKubernetes(to, platform)
 }
 
-// isReserved says whether only installations that name the version exactly, or have it, get it.
+// isReserved reports whether a version is only for installations that name it exactly, or have it.
 func (v *entryVersion) isReserved() bool { return v.version.Draft || v.version.Deprecated != "" }
 
-// Fitting is the newest version that fits both platforms and is not lower than the installed one,
-// else the newest that fits the second platform, else nil.
+// Fitting is the newest version that fits both platforms and is not lower than the installed one; otherwise the
+// newest that fits the second platform, or nil.
 func (e *Entry) Fitting(installed string, from, to Platform) (named *VersionOrigin, fitsNow bool) {
 	now, then, current := newPlatformCheck(from), newPlatformCheck(to), addonVersion(installed)
 	for _, version := range e.versions {

@@ -172,7 +172,8 @@ func FuzzRange(f *testing.F) {
 	})
 }
 
-// Red when a version that outgrew KKP counts as one that outgrew Kubernetes: a fleet's clusters would leave it all at once.
+// TestWhatFitsKubernetes fails when a version that no longer fits KKP is reported as one that no longer fits
+// Kubernetes: all clusters of a fleet would leave it at once.
 func TestWhatFitsKubernetes(t *testing.T) {
 	t.Parallel()
 	bounded := func(name string, kkp, k8s v1.VersionRange) v1.AddonVersion {

@@ -16,7 +16,7 @@ const (
 	leaveLengthLimit = 8192
 )
 
-// LeaveError says that annotation leave-versions can't be read. All of it is ignored then.
+// LeaveError reports that annotation leave-versions can't be parsed. All of it is ignored then.
 type LeaveError struct{ Detail string }
 
 func (e *LeaveError) Error() string {
@@ -29,12 +29,12 @@ type Leave map[string][]string
 // ReadLeave reads annotation leave-versions: "rbac=99.0.0,canal=3.28.0". Errors: *LeaveError.
 func ReadLeave(text string) (Leave, error) {
 	if len(text) > leaveLengthLimit {
-		return nil, &LeaveError{fmt.Sprintf("it has %d characters, %d are the most", len(text), leaveLengthLimit)}
+		return nil, &LeaveError{fmt.Sprintf("it has %d characters, at most %d are allowed", len(text), leaveLengthLimit)}
 	}
 	found := Leave{}
 	items := strings.Split(text, ",")
 	if len(items) > leaveLimit {
-		return nil, &LeaveError{fmt.Sprintf("it names %d versions, %d are the most", len(items), leaveLimit)}
+		return nil, &LeaveError{fmt.Sprintf("it names %d versions, at most %d are allowed", len(items), leaveLimit)}
 	}
 	for _, item := range items {
 		addon, version, ok := strings.Cut(strings.TrimSpace(item), "=")
@@ -59,7 +59,7 @@ func (l Leave) Of(addon string) string {
 		return ""
 	}
 	encoded, err := json.Marshal(slices.Compact(slices.Sorted(slices.Values(l[addon]))))
-	if err != nil { // A list of texts always encodes.
+	if err != nil { // a list of texts always encodes
 		return ""
 	}
 	return string(encoded)
@@ -83,7 +83,7 @@ func readLeft(merged *v1.AddonCatalogue) (map[string]bool, error) {
 	}
 	var versions []string
 	if err := json.Unmarshal([]byte(text), &versions); err != nil {
-		return nil, &MalformedError{merged.Name, "annotation " + v1.AnnotationLeftVersions + " is no JSON list of versions"}
+		return nil, &MalformedError{merged.Name, "annotation " + v1.AnnotationLeftVersions + " is not a JSON list of versions"}
 	}
 	left := make(map[string]bool, len(versions))
 	for _, version := range versions {

@@ -7,12 +7,12 @@ import (
 	"slices"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/text"
+	"github.com/trellis-addons/trellis/pkg/base/text"
 )
 
-// Listing is what Available decides, complete and with origins. It has no forms (see
-// VersionDetail), and descriptions only on request, since it may have thousands of versions. Its
-// JSON is an answer of the query endpoint: docs/spec/query.md has every field.
+// Listing is the complete decision of Available, with origins. It has no forms (see VersionDetail), and descriptions
+// only on request, since it may have thousands of versions. Its JSON is an answer of the query endpoint:
+// docs/spec/query.md lists every field.
 type Listing struct {
 	// KKPVersion and K8sVersion are canonical, as in PlatformVersion.
 	KKPVersion string        `json:"kkpVersion"`
@@ -24,6 +24,8 @@ type Listing struct {
 type ListedAddon struct {
 	Name        string `json:"name"`
 	DisplayName string `json:"displayName,omitempty"`
+	// SupportedBy names who answers for the add-on.
+	SupportedBy v1.SupportedBy `json:"supportedBy,omitempty"`
 	// Description and DocumentationURL are set on request only.
 	Description      string `json:"description,omitempty"`
 	DocumentationURL string `json:"documentationURL,omitempty"`
@@ -36,14 +38,14 @@ type ListedAddon struct {
 // ListedVersion is a version that fits.
 type ListedVersion struct {
 	VersionOrigin
-	// Deprecated says why the version should not be used any more; usually empty.
+	// Deprecated is the reason why the version should no longer be used; usually empty.
 	Deprecated string `json:"deprecated,omitempty"`
 }
 
 // ListedExclusion is a version that does not fit.
 type ListedExclusion struct {
 	VersionOrigin
-	// Reason is a reason such as v1.ExcludedK8sVersion, Message says what the version needs.
+	// Reason is a reason such as v1.ExcludedK8sVersion, Message the version's requirement.
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
 }
@@ -72,14 +74,17 @@ type ListOptions struct {
 	Describe bool
 }
 
-// NewLister makes a Lister.
+// NewLister creates a Lister.
 func NewLister(platform Platform, options ListOptions) *Lister {
 	return &Lister{check: newPlatformCheck(platform), options: options}
 }
 
-// List decides about one add-on. False: there is nothing to list.
+// List lists the versions of one add-on. False: there is nothing to list.
 func (l *Lister) List(entry *Entry) (ListedAddon, bool) {
-	listed := ListedAddon{Name: string(entry.Addon.Name), DisplayName: entry.Addon.DisplayName, Versions: []ListedVersion{}}
+	listed := ListedAddon{
+		Name: string(entry.Addon.Name), DisplayName: entry.Addon.DisplayName, SupportedBy: entry.Addon.SupportedBy,
+		Versions: []ListedVersion{},
+	}
 	if l.options.Describe {
 		listed.Description, listed.DocumentationURL = entry.Addon.Description, entry.Addon.DocumentationURL
 	}
@@ -95,8 +100,8 @@ func (l *Lister) List(entry *Entry) (ListedAddon, bool) {
 	return listed, len(listed.Versions)+len(listed.Excluded) > 0
 }
 
-// CanonicalPlatformVersion is a platform's version without irrelevant parts (see PlatformVersion),
-// or the text itself if that is no version. Decisions are the same for both.
+// CanonicalPlatformVersion is a platform's version without irrelevant parts (see PlatformVersion), or the text itself
+// if it is no version. Decisions are the same for both.
 func CanonicalPlatformVersion(text string) string {
 	if parsed, ok := PlatformVersion(text); ok {
 		return parsed.String()
@@ -104,8 +109,8 @@ func CanonicalPlatformVersion(text string) string {
 	return text
 }
 
-// StampedKKPVersion is the KKP version of most merged objects, "" without entries. They differ
-// while a new version is distributed, and where an object can't be written any more.
+// StampedKKPVersion is the KKP version of most merged objects, "" without entries. The versions differ while a new
+// one is distributed, and if an object can no longer be written.
 func StampedKKPVersion(entries []*Entry) string {
 	counts := map[string]int{}
 	for _, entry := range entries {
@@ -126,6 +131,7 @@ type VersionDetail struct {
 	DisplayName      string           `json:"displayName,omitempty"`
 	Description      string           `json:"description,omitempty"`
 	DocumentationURL string           `json:"documentationURL,omitempty"`
+	SupportedBy      v1.SupportedBy   `json:"supportedBy,omitempty"`
 	Type             v1.CatalogueType `json:"type"`
 	VersionOrigin
 	// Digest covers the version's content; it changes when an admin changes the version.
@@ -146,7 +152,8 @@ func (e *Entry) Detail(version string) (VersionDetail, bool) {
 	}
 	detail := VersionDetail{
 		Addon: string(e.Addon.Name), DisplayName: e.Addon.DisplayName,
-		Description: e.Addon.Description, DocumentationURL: e.Addon.DocumentationURL, Type: cmp.Or(e.Type, v1.CatalogueCustom),
+		Description: e.Addon.Description, DocumentationURL: e.Addon.DocumentationURL, SupportedBy: e.Addon.SupportedBy,
+		Type:          cmp.Or(e.Type, v1.CatalogueCustom),
 		VersionOrigin: found.named(), Digest: found.stored.Digest, Deprecated: found.version.Deprecated,
 		Constraints: found.version.Constraints, FormSpec: []v1.FormField{},
 	}
@@ -159,7 +166,7 @@ func (e *Entry) Detail(version string) (VersionDetail, bool) {
 	return detail, true
 }
 
-// excludes says why a version is not offered on a platform; "" where it is.
+// excludes returns why a version is not offered on a platform; "" if it is.
 func (e *Entry) excludes(version *entryVersion, check *platformCheck) (reason, message string) {
 	switch {
 	case e.Type == v1.CatalogueCore:
@@ -172,41 +179,43 @@ func (e *Entry) excludes(version *entryVersion, check *platformCheck) (reason, m
 
 const coreMessage = "core add-ons are installed by the platform and not offered to users"
 
-// excludedLimit is how many excluded versions an available catalogue lists; it counts all.
+// excludedLimit is the maximum number of excluded versions in an available catalogue; it counts all.
 const excludedLimit = 200
 
-// Availability is what a platform is offered.
+// Availability are the versions that a platform is offered.
 type Availability struct {
-	// Addons have names, versions and short texts only: sorted by name, versions newest first.
+	// Addons have only names, versions and short texts: sorted by name, versions newest first.
 	Addons   []v1.Addon
 	Versions int32
 	// Excluded lists at most 200 excluded versions, sorted by add-on and version.
 	Excluded []v1.ExcludedVersion
-	// ExcludedCount is the number of all excluded versions, CoreCount of those that are of core add-ons.
+	// ExcludedCount is the number of all excluded versions, CoreCount that of the ones that belong to core add-ons.
 	ExcludedCount, CoreCount int32
-	// LeftOut is how many versions fit, and are not listed for want of room: those of the largest catalogues.
+	// LeftOut is the number of fitting versions that are not listed for lack of space: those of the largest
+	// catalogues.
 	LeftOut int
 	Digest  string
-	// texts is how many bytes display names and descriptions take.
+	// texts is the size of display names, descriptions and supportedBy, in bytes.
 	texts int
 }
 
 const (
-	// describedAtMost is how many bytes of an add-on's description an available catalogue has.
+	// describedAtMost is the maximum length of an add-on's description in an available catalogue, in bytes.
 	describedAtMost = 120
-	// textsAtMost bounds display names and descriptions of one, which each cluster of a seed has.
+	// textsAtMost is the maximum size of display names, descriptions and supportedBy of one, in bytes; each cluster of a
+	// seed has them.
 	textsAtMost = 32 << 10
 )
 
-// describe an add-on in a few bytes, as long as there is room: the query endpoint has all of it.
+// describe adds a short description of an add-on while there is space; the query endpoint has the complete one.
 func (a *Availability) describe(short *v1.Addon, whole *v1.Addon) {
 	name, description := text.Line(whole.DisplayName), text.CutWords(text.Line(whole.Description), describedAtMost)
-	if size := a.texts + len(name) + len(description); size <= textsAtMost {
-		short.DisplayName, short.Description, a.texts = name, description, size
+	if size := a.texts + len(name) + len(description) + len(whole.SupportedBy); size <= textsAtMost {
+		short.DisplayName, short.Description, short.SupportedBy, a.texts = name, description, whole.SupportedBy, size
 	}
 }
 
-// Available decides what a platform is offered. Entries of NewEntry give no error.
+// Available computes the versions that a platform is offered. Entries of NewEntry give no error.
 func Available(entries []*Entry, platform Platform) (Availability, error) {
 	sorted := slices.Clone(entries)
 	slices.SortFunc(sorted, func(a, b *Entry) int { return cmp.Compare(a.Addon.Name, b.Addon.Name) })
@@ -217,7 +226,7 @@ func Available(entries []*Entry, platform Platform) (Availability, error) {
 	}
 	found.bound(sorted)
 	encoded, err := json.Marshal(found)
-	if err != nil { // Texts and numbers always encode.
+	if err != nil { // texts and numbers always encode
 		return Availability{}, err
 	}
 	found.Digest = digestOf(encoded)

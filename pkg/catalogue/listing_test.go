@@ -26,7 +26,7 @@ func named(version string) catalogue.VersionOrigin {
 	return catalogue.VersionOrigin{Version: version, Catalogue: "custom"}
 }
 
-// list is what the query endpoint answers, from entries in any order.
+// list is the answer of the query endpoint, for entries in any order.
 func list(entries []*catalogue.Entry, platform catalogue.Platform, options catalogue.ListOptions) catalogue.Listing {
 	lister := catalogue.NewLister(platform, options)
 	listing := catalogue.Listing{
@@ -77,7 +77,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestListAgreesWithAvailable: both are the same decision, in different words.
+// TestListAgreesWithAvailable: both make the same decision, in different forms.
 func TestListAgreesWithAvailable(t *testing.T) {
 	t.Parallel()
 	entries := []*catalogue.Entry{
@@ -113,12 +113,14 @@ func TestListAgreesWithAvailable(t *testing.T) {
 	}
 }
 
-// TestAvailableHasShortTexts turns red where users don't see what an add-on is for, and where texts grow with the number of add-ons and versions.
+// TestAvailableHasShortTexts fails when users don't see the purpose of an add-on, and when texts grow with the number
+// of add-ons and versions.
 func TestAvailableHasShortTexts(t *testing.T) {
 	t.Parallel()
 	var entries []*catalogue.Entry
 	for i := range 1000 {
 		addon := v1.Addon{Name: v1.AddonName(fmt.Sprintf("a%04d", i)), DisplayName: "An add-on", Description: strings.Repeat("many words ", 300)}
+		addon.SupportedBy = "A team"
 		for minor := range 5 {
 			addon.Versions = append(addon.Versions, v1.AddonVersion{Version: fmt.Sprintf("1.%d.0", minor)})
 		}
@@ -134,7 +136,7 @@ func TestAvailableHasShortTexts(t *testing.T) {
 	}
 	texts, first := 0, available.Addons[0]
 	for _, addon := range available.Addons {
-		texts += len(addon.DisplayName) + len(addon.Description)
+		texts += len(addon.DisplayName) + len(addon.Description) + len(addon.SupportedBy)
 	}
 	if first.DisplayName != "An add-on" || len(first.Description) > 120 || !strings.HasSuffix(first.Description, "many …") {
 		t.Errorf("the first has %q, %q", first.DisplayName, first.Description)

@@ -42,18 +42,18 @@ func markedAnnotations(merged *v1.AddonCatalogue) []string {
 	}
 }
 
-// IsMarked says whether a merged object is marked with a key and has the marked content.
+// IsMarked reports whether a merged object is marked with a key and has the marked content.
 func IsMarked(key []byte, merged *v1.AddonCatalogue) bool {
 	mark := merged.Annotations[v1.AnnotationMark]
 	if !strings.HasPrefix(mark, MarkKeyID(key)+":") {
-		return false // Nothing is measured for it.
+		return false // its content is not measured
 	}
 	content, err := ContentDigest(merged)
 	return err == nil && hmac.Equal([]byte(mark), []byte(Mark(key, merged, content)))
 }
 
-// ContentDigest calculates MergedAddon.Digest for a stored merged object. It measures the versions
-// and ignores the digests in annotations. Errors: *MalformedError.
+// ContentDigest computes MergedAddon.Digest for a stored merged object. It measures the versions and ignores the
+// digests in annotations. Errors: *MalformedError.
 func ContentDigest(merged *v1.AddonCatalogue) (string, error) {
 	if len(merged.Spec.Addons) != 1 {
 		return "", &MalformedError{merged.Name, fmt.Sprintf("it has %d add-ons, not one", len(merged.Spec.Addons))}
@@ -75,12 +75,12 @@ func ContentDigest(merged *v1.AddonCatalogue) (string, error) {
 	return found.digest(), nil
 }
 
-// Digest is "sha256:<hex>" over the canonical JSON of a value: keys sorted, no space, numbers as
-// written. The error says that the value is no JSON.
+// Digest is "sha256:<hex>" over the canonical JSON of a value: keys sorted, no space, numbers as written. It returns
+// an error if the value can't be encoded as JSON.
 func Digest(value any) (string, error) {
 	canonical, err := canonicalJSON(value)
 	if err != nil {
-		return "", fmt.Errorf("taking the digest: %w", err)
+		return "", fmt.Errorf("computing the digest: %w", err)
 	}
 	return digestOf(canonical), nil
 }

@@ -44,8 +44,8 @@ func sealed(t *testing.T, key []byte) *v1.AddonCatalogue {
 	return object
 }
 
-// TestAMarkCoversAllThatIsRead holds that who has not the key changes nothing of a merged object
-// that anybody reads, and moves it nowhere.
+// TestAMarkCoversAllThatIsRead checks that a client without the key can neither change a field of a merged object
+// that is read, nor move the object.
 func TestAMarkCoversAllThatIsRead(t *testing.T) {
 	t.Parallel()
 	key, other := bytes.Repeat([]byte{7}, catalogue.MarkKeySize), bytes.Repeat([]byte{8}, catalogue.MarkKeySize)
@@ -112,7 +112,7 @@ func TestLeaveIsRead(t *testing.T) {
 	}
 }
 
-// TestVersionsThatAreLeft holds the way back from a hijacked or withdrawn version of a core add-on.
+// TestVersionsThatAreLeft checks the way back from a compromised or withdrawn version of a core add-on.
 func TestVersionsThatAreLeft(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

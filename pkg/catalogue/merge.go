@@ -13,10 +13,10 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// MergedLimit is the largest merged object, as JSON, in bytes. etcd accepts 1.5 MiB in all.
+// MergedLimit is the maximum size of a merged object, as JSON, in bytes. etcd accepts 1.5 MiB.
 const MergedLimit = 1 << 20
 
-// MergedAddon is one add-on of all catalogues together: the content of one merged object.
+// MergedAddon is one add-on, merged from all catalogues: the content of one merged object.
 type MergedAddon struct {
 	// Spec has only this add-on, versions newest first.
 	Spec v1.AddonCatalogueSpec
@@ -35,67 +35,69 @@ func (m *MergedAddon) OriginsJSON() string {
 		return m.originsJSON
 	}
 	encoded, err := json.Marshal(m.Origins)
-	if err != nil { // A map of strings always encodes.
+	if err != nil { // a map of strings always encodes
 		return "{}"
 	}
 	return string(encoded)
 }
 
-// TooLargeError says that a merged object would be too large. The seeds keep the former one.
+// TooLargeError reports that a merged object would be too large. The seeds keep the previous one.
 type TooLargeError struct {
 	Addon string
-	// Author is the catalogue whose share of owned add-ons is used up; empty: it is about something else.
+	// Author is the catalogue whose share of owned add-ons is used up; empty: the error has another cause.
 	Author string
-	// What is counted, such as "versions" or "bytes"; Have exceeds Limit.
+	// What is the counted unit, such as "versions" or "bytes"; Have exceeds Limit.
 	What        string
 	Have, Limit int
 	// Contributors are the catalogues that have the add-on.
 	Contributors []types.UID
 }
 
-// IsOfNames says that there is no room for whose the add-on is: nothing was merged of it.
+// IsOfNames reports that there is no space to record the add-on's owners: no version of it was merged.
 func (e *TooLargeError) IsOfNames() bool { return e.What == ownersCounted }
 
 func (e *TooLargeError) Error() string {
 	if e.Author != "" {
-		return fmt.Sprintf("add-on %q is not merged: with it, the names of add-ons that belong to catalogue %q would take %d bytes, "+
-			"more than a sixteenth of what other catalogues leave of %d: take add-ons out of it", e.Addon, e.Author, e.Have, e.Limit)
+		return fmt.Sprintf("add-on %q is not merged: with it, the names of the add-ons of catalogue %q would take %d bytes, and a catalogue "+
+			"may use a sixteenth of the bytes that other catalogues leave of %d: remove add-ons from the catalogue",
+			e.Addon, e.Author, e.Have, e.Limit)
 	}
 	if e.IsOfNames() {
 		return fmt.Sprintf("add-on %q is not merged: the names of all add-ons of Custom catalogues and of their owners would take %d bytes, "+
-			"more than %d: take add-ons out of them", e.Addon, e.Have, e.Limit)
+			"more than %d: remove add-ons from them", e.Addon, e.Have, e.Limit)
 	}
-	return fmt.Sprintf("merged add-on %q has %d %s, more than %d: take old versions out of its catalogues",
+	return fmt.Sprintf("merged add-on %q has %d %s, more than %d: remove old versions from its catalogues",
 		e.Addon, e.Have, e.What, e.Limit)
 }
 
 // Merged is the result of Merge.
 type Merged struct {
 	Addons map[string]*MergedAddon
-	// Refused add-ons by name; the seeds keep their former objects.
+	// Refused add-ons by name; the seeds keep their previous objects.
 	Refused map[string]*TooLargeError
-	// Beyond are the Custom catalogues for which there is no room. They keep the add-ons that they own, and no versions.
-	Beyond map[types.UID]*NoRoomError
+	// Beyond are the Custom catalogues for which there is no space. They keep the add-ons that they own, without
+	// versions.
+	Beyond map[types.UID]*NoSpaceError
 	// Conflicts by catalogue, sorted by add-on and version.
 	Conflicts map[types.UID][]v1.CatalogueConflict
-	// Owners are those of the add-ons of Custom catalogues from now on, Former what some of them had when others took over. Room is what
-	// those have that are not Beyond.
-	Owners Owners
-	Former Former
-	Room   Room
+	// Owners are the new owners of add-ons of Custom catalogues, Former are the parts that previous owners keep. Room
+	// are the weights of the catalogues that are not Beyond.
+	Owners   Owners
+	Previous Previous
+	Space    Space
 }
 
-// Merge makes one catalogue of many. The order of the sources does not matter. Merged again with the owners and
-// the room that it returns, the same sources give the same.
+// Merge merges catalogues into one. The order of the sources does not matter. If they are merged again with the
+// returned owners and room, the result is the same.
 func Merge(sources []*Source, claims Claims) Merged {
 	left, has := beyond(sources, claims.Had)
 	m := merger{
 		Merged: Merged{
-			Addons: map[string]*MergedAddon{}, Refused: map[string]*TooLargeError{}, Beyond: left, Room: has,
-			Conflicts: map[types.UID][]v1.CatalogueConflict{}, Owners: Owners{}, Former: Former{},
+			Addons: map[string]*MergedAddon{}, Refused: map[string]*TooLargeError{}, Beyond: left, Space: has,
+			Conflicts: map[types.UID][]v1.CatalogueConflict{}, Owners: Owners{}, Previous: Previous{},
 		},
 		claims: claims, offers: map[string][]offer{}, reserved: map[string]*Source{}, brought: map[string][]string{},
-		former: len(claims.Former.Encode()),
+		previous: len(claims.Previous.Encode()),
 	}
 	ranked := slices.Clone(sources)
 	slices.SortFunc(ranked, rank)
@@ -114,8 +116,8 @@ func Merge(sources []*Source, claims Claims) Merged {
 	return m.Merged
 }
 
-// rank orders sources: Core before Custom, then by higher priority, age and name. Of Custom ones it decides between those
-// that are new to an add-on; after that the order of its owners does.
+// rank orders sources: Core before Custom, then by higher priority, age and name. Among Custom ones it orders only
+// those that are new to an add-on; afterwards the order of its owners applies.
 func rank(a, b *Source) int {
 	return cmp.Or(
 		-cmp.Compare(coreFirst(a), coreFirst(b)),
@@ -140,10 +142,10 @@ type merger struct {
 	offers map[string][]offer
 	// reserved is the first Core catalogue that uses a name.
 	reserved map[string]*Source
-	// brought are the authors of Custom catalogues that offer an add-on, by rank, also where its name is reserved.
+	// brought are the authors of Custom catalogues that offer an add-on, by rank, also if its name is reserved.
 	brought map[string][]string
-	// former is what Former takes, in bytes.
-	former int
+	// previous is the size of the previous owners, in bytes.
+	previous int
 }
 
 type offer struct {
@@ -192,8 +194,9 @@ func (m *merger) unite(name string) {
 	slices.SortStableFunc(picks, func(a, b pick) int {
 		return compare(b.version.version.Version, b.version.semver, a.version.version.Version, a.version.semver)
 	})
+	about := describe(name, offers, picks)
 	merged := &MergedAddon{
-		Spec:    v1.AddonCatalogueSpec{Type: offers[0].source.Type, Addons: []v1.Addon{describe(name, offers, picks)}},
+		Spec:    v1.AddonCatalogueSpec{Type: offers[0].source.Type, SupportedBy: about.SupportedBy, Addons: []v1.Addon{about}},
 		Origins: map[string]Origin{},
 	}
 	for _, offer := range offers {
@@ -243,18 +246,19 @@ func (m *merger) duplicate(addon, version string, on, wonBy *Source) {
 	m.conflict(on, v1.CatalogueConflict{Addon: addon, Version: version, WonBy: wonBy.Name, Reason: v1.ReasonDuplicate})
 }
 
-// describe uses the description and links of the highest version, which is the first pick, and slot
-// and namespace by precedence.
+// describe uses the description and links of the highest version, which is the first pick, and slot and namespace by
+// precedence.
 func describe(name string, offers []offer, picks []pick) v1.Addon {
 	described := picks[0].addon.addon
 	namespace, create := namespaceOf(offers)
 	return v1.Addon{
 		Name: v1.AddonName(name), Slot: slotOf(offers), TargetNamespace: namespace, CreateNamespace: create,
 		DisplayName: described.DisplayName, Description: described.Description, DocumentationURL: described.DocumentationURL,
+		SupportedBy: described.SupportedBy,
 	}
 }
 
-// namespaceOf is what the first catalogue by precedence says that names a namespace.
+// namespaceOf is the namespace of the first catalogue, by precedence, that names one.
 func namespaceOf(offers []offer) (namespace string, create bool) {
 	for _, offer := range offers {
 		if addon := offer.addon.addon; addon.TargetNamespace != "" {
@@ -264,9 +268,8 @@ func namespaceOf(offers []offer) (namespace string, create bool) {
 	return "", false
 }
 
-// slotOf is what the first catalogue by precedence says that names a slot: a new version in a
-// catalogue of less precedence moves no add-on to another place, and one that says nothing takes
-// none away.
+// slotOf is the slot of the first catalogue, by precedence, that names one. So a new version in a catalogue of lower
+// precedence moves no add-on to another slot, and one without a slot removes none.
 func slotOf(offers []offer) v1.Slot {
 	for _, offer := range offers {
 		if slot := offer.addon.addon.Slot; slot != "" {
@@ -287,8 +290,8 @@ func (m *MergedAddon) tooLarge(name string, size int) *TooLargeError {
 	return nil
 }
 
-// digest covers versions by their own digests, to encode them only once. It does not cover Origin.Git,
-// which seeds of an earlier release would not measure.
+// digest covers versions by their own digests, to encode them only once. It does not cover Origin.Git, which seeds of
+// an earlier release would not measure.
 func (m *MergedAddon) digest() string {
 	origins := make(map[string]Origin, len(m.Origins))
 	for version, origin := range m.Origins {
@@ -311,9 +314,9 @@ func (m *MergedAddon) digest() string {
 // Change is a version whose content changed under the same name.
 type Change struct {
 	Addon, Version string
-	// Catalogue has the version now.
+	// Catalogue is the present one of the version.
 	Catalogue string
-	// About says that only constraints, deprecation or onClusterDeletion changed, not what is installed.
+	// About says that only constraints, deprecation or onClusterDeletion changed, not the content.
 	About bool
 }
 
@@ -325,10 +328,7 @@ func Changes(before, after Merged) []Change {
 		if was == nil || was.Digest == addon.Digest {
 			continue
 		}
-		digests := make(map[string]string, len(was.Origins))
-		for version, origin := range was.Origins {
-			digests[Key(version)] = origin.Digest
-		}
+		digests := digestsOf(was)
 		versions := versionsOf(was)
 		for i := range addon.Spec.Addons[0].Versions {
 			version := addon.Spec.Addons[0].Versions[i].Version
@@ -345,17 +345,20 @@ func Changes(before, after Merged) []Change {
 	return changes
 }
 
+// versionsOf are those of a merged add-on by key; none for nil.
 func versionsOf(addon *MergedAddon) map[string]v1.AddonVersion {
-	versions := make(map[string]v1.AddonVersion, len(addon.Spec.Addons[0].Versions))
-	for _, version := range addon.Spec.Addons[0].Versions {
-		versions[Key(version.Version)] = version
+	versions := map[string]v1.AddonVersion{}
+	if addon != nil {
+		for _, version := range addon.Spec.Addons[0].Versions {
+			versions[Key(version.Version)] = version
+		}
 	}
 	return versions
 }
 
-// contentOf is the digest of what a version installs, which addonRef.digest names: whoever holds
-// one compares it with that of a later release, so its fields and their encoding stay. What becomes
-// of it when its Cluster is deleted does not count: nothing is installed otherwise for that.
+// contentOf is the digest of the content of a version, which addonRef.digest names. Users compare it with that of a
+// later release, so its fields and their encoding must not change. It does not cover onClusterDeletion, which changes
+// no installed object.
 func contentOf(version v1.AddonVersion) string {
 	template := version.Template
 	if template != nil && template.OnClusterDeletion != "" {
@@ -363,7 +366,7 @@ func contentOf(version v1.AddonVersion) string {
 		installed.OnClusterDeletion = ""
 		template = &installed
 	}
-	digest, _, _ := measure(&v1.AddonVersion{ // what can't be encoded is in no merged catalogue
+	digest, _, _ := measure(&v1.AddonVersion{ // a version that can't be encoded is in no merged catalogue
 		Template: template, Source: version.Source, Values: version.Values, ValuesTemplate: version.ValuesTemplate,
 	})
 	return digest

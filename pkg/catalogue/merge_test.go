@@ -52,13 +52,13 @@ func sourcesOf(t testing.TB, objects ...*v1.AddonCatalogue) []*catalogue.Source 
 	return sources
 }
 
-// asBefore merges where nobody owns anything yet, as at an upgrade: all that win a version have their part.
+// asBefore merges without any recorded owner, as at an upgrade: all that win a version become owners.
 func asBefore(sources []*catalogue.Source) catalogue.Merged {
 	return catalogue.Merge(sources, catalogue.Claims{Adopt: true})
 }
 
-// story tells a merge in lines: what is merged with origins, then what is refused and the conflicts
-// of each catalogue.
+// story describes a merge in lines: the merged versions with origins, then the refused add-ons and the conflicts of
+// each catalogue.
 func story(merged catalogue.Merged) []string {
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(merged.Addons)) {
@@ -142,7 +142,7 @@ func TestMerge(t *testing.T) {
 			},
 			[]string{
 				"tempo (Custom, tempo of b): 1.0.0 from b",
-				`refused: merged add-on "loki" has 200 versions, more than 128: take old versions out of its catalogues`,
+				`refused: merged add-on "loki" has 200 versions, more than 128: remove old versions from its catalogues`,
 			}},
 	} {
 		got := story(asBefore(sourcesOf(t, test.objects...)))
@@ -168,7 +168,7 @@ func TestMergeRefusesWhatIsTooLarge(t *testing.T) {
 	}
 }
 
-// Whatever the order of the catalogues, the merge is the same, to the digest.
+// TestMergeDoesNotDependOnOrder: The merge is the same for any order of the catalogues, including its digest.
 func TestMergeDoesNotDependOnOrder(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -192,7 +192,7 @@ func TestMergeDoesNotDependOnOrder(t *testing.T) {
 	}
 }
 
-// checkMerge holds a merge against what must be true of any.
+// checkMerge checks properties that every merge has.
 func checkMerge(t *testing.T, objects []*v1.AddonCatalogue, merged catalogue.Merged) {
 	t.Helper()
 	reserved, keys := map[v1.AddonName]bool{}, map[string]bool{}
@@ -268,16 +268,16 @@ func TestValidateNamesPlaceAndMend(t *testing.T) {
 	}{
 		{"good", whole(func(*v1.AddonVersion) {}), nil},
 		{"one version in two spellings", &authored("a", "", 0, "loki: 1.0.0 v1.0.0").Spec,
-			[]string{`addon "loki" version "v1.0.0": version: "1.0.0" is the same version: take one of them out`}},
+			[]string{`addon "loki" version "v1.0.0": version: "1.0.0" is the same version: remove one of them`}},
 		{"build metadata does not tell versions apart", &authored("a", "", 0, "loki: 1.0.0+a 1.0.0+b").Spec,
-			[]string{`addon "loki" version "1.0.0+b": version: "1.0.0+a" is the same version: take one of them out`}},
+			[]string{`addon "loki" version "1.0.0+b": version: "1.0.0+a" is the same version: remove one of them`}},
 		{"an add-on twice", &authored("a", "", 0, "loki: 1", "loki: 2").Spec,
-			[]string{`addon "loki": name: the add-on is there twice: put all its versions into one`}},
+			[]string{`addon "loki": name: the add-on is listed twice: put all its versions into one entry`}},
 		{"a range as a version", &authored("a", "", 0, "loki: 1.x").Spec,
-			[]string{`addon "loki" version "1.x": version: it reads as a range, so nobody could choose it: give it a name without an x part`}},
+			[]string{`addon "loki" version "1.x": version: it reads as a range, so no user could choose it: give it a name without an x part`}},
 		{"no versions", &authored("a", "", 0, "loki: ").Spec, []string{`addon "loki": versions: there are none: list at least one`}},
 		{"a bad name", &authored("a", "", 0, "Loki: 1").Spec,
-			[]string{`addon "Loki": name: it is no DNS label: use up to 63 lower-case letters, digits and dashes`}},
+			[]string{`addon "Loki": name: it is not a DNS label: use up to 63 lower-case letters, digits and dashes`}},
 		{"a bad range", whole(func(v *v1.AddonVersion) { v.Constraints = &v1.Constraints{K8sVersion: ">= one"} }),
 			[]string{place + `constraints.k8sVersion: range ">= one" can't be parsed: write it like ">= 1.34, < 1.38" or "1.x"`}},
 		{"two sources", whole(func(v *v1.AddonVersion) { v.Source.Git = &v1.GitSource{} }),
@@ -299,7 +299,7 @@ func TestValidateNamesPlaceAndMend(t *testing.T) {
 		{"a chart as go-template", whole(func(v *v1.AddonVersion) { v.Template.Method = v1.MethodGoTemplate }),
 			[]string{`addon "loki" version "1.0.0": source.helm: a chart from a repository needs template.method helm`}},
 		{"secrets of the cluster for a Custom catalogue", whole(func(v *v1.AddonVersion) { v.Template.ClusterSecrets = true }),
-			[]string{`addon "loki" version "1.0.0": template.clusterSecrets: it is for Core catalogues: take it out`}},
+			[]string{`addon "loki" version "1.0.0": template.clusterSecrets: only Core catalogues may set it: remove it`}},
 		{"values that are no JSON", whole(func(v *v1.AddonVersion) { v.Values = &runtime.RawExtension{Raw: []byte("{")} }),
 			[]string{`addon "loki" version "1.0.0": values: values and form defaults must be JSON`}},
 	} {
@@ -393,7 +393,7 @@ func TestAvailableIsCompactAndCounted(t *testing.T) {
 	}
 }
 
-// large is the catalogue of the bars: 200 add-ons with 25 versions each, in 8 catalogues.
+// large is the catalogue of the benchmarks: 200 add-ons with 25 versions each, in 8 catalogues.
 func large() []*v1.AddonCatalogue {
 	var objects []*v1.AddonCatalogue
 	for c := range 8 {
@@ -447,8 +447,9 @@ func BenchmarkAvailable12Platforms(b *testing.B) {
 	}
 }
 
-// Red when a slot is lost in the merge, when one of less precedence or of a newer version wins, when silence takes a slot away, or when a
-// slot counts as content: a change of it would render everything anew.
+// TestTheFirstCatalogueThatNamesASlotDecides fails when a slot is lost in the merge, when one of lower precedence or
+// of a newer version wins, when an empty slot removes one, or when a slot counts as content: a change of it would
+// render everything again.
 func TestTheFirstCatalogueThatNamesASlotDecides(t *testing.T) {
 	version := func(name string) []v1.AddonVersion {
 		return []v1.AddonVersion{{
@@ -498,8 +499,8 @@ func TestTheFirstCatalogueThatNamesASlotDecides(t *testing.T) {
 	}
 }
 
-// Red when the namespace for installations that name none is lost in the merge, when one of less precedence wins or adds to it, or when
-// one that can't be is read.
+// TestTheFirstCatalogueThatNamesANamespaceDecides fails when the namespace for installations that name none is lost
+// in the merge, when one of lower precedence wins or adds to it, or when an invalid one is read.
 func TestTheFirstCatalogueThatNamesANamespaceDecides(t *testing.T) {
 	versions := func(name string) []v1.AddonVersion {
 		return []v1.AddonVersion{{

@@ -7,8 +7,9 @@ import (
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 )
 
-// Before an upgrade, a range goes to what fits both sides of it: never down, and to nothing that does not fit now. Red when the next
-// versions refuse something, when a higher version that breaks on them is chosen, and when what is installed gives way to a lower one.
+// TestSelectPrefersWhatFitsTheNextVersionToo: Before an upgrade, a range selects a version that fits before and after
+// it: never a lower one, and none that does not fit now. The test fails when the next versions exclude a version,
+// when a higher version that does not fit them is chosen, and when the installed version is replaced by a lower one.
 func TestSelectPrefersWhatFitsTheNextVersionToo(t *testing.T) {
 	t.Parallel()
 	bridged := []offered{{"1.0.0", "< 1.37", ""}, {"1.1.0", ">= 1.36, < 1.38", ""}, {"1.2.0", ">= 1.36, < 1.39", ""},

@@ -9,18 +9,20 @@ import (
 )
 
 const (
-	// OfferedLimit is how many bytes names of add-ons and versions take in what a cluster is offered: each cluster of a seed has them.
-	// 5,000 versions with usual names take half of it.
+	// OfferedLimit is the maximum size of the names of add-ons and versions in an available catalogue, in bytes: each
+	// cluster of a seed has one. 5,000 versions with usual names take half of it.
 	OfferedLimit = 256 << 10
-	// nameBytes is what JSON needs for a name besides its own bytes.
+	// NotListed is in the message of Ready of an available catalogue that does not list all versions that fit.
+	NotListed = "of the largest catalogues not listed"
+	// nameBytes is the size that JSON needs for a name, in addition to its own bytes.
 	nameBytes = 16
 )
 
-// origin is what one catalogue, as people wrote it, has of an add-on.
+// origin is an add-on in one catalogue, as admins wrote it.
 type origin struct{ addon, catalogue string }
 
-// surplus are the origins without whose versions the rest takes at most so many bytes: those of the largest catalogue, its largest add-on
-// first, until another catalogue is as large.
+// surplus are the origins to leave out, so that the others take at most so many bytes: those of the largest
+// catalogue, its largest add-on first, until another catalogue is as large.
 func surplus(sizes map[origin]int, most int) map[origin]bool {
 	total, of, largest := 0, map[string]int{}, map[string][]origin{}
 	for one, bytes := range sizes {
@@ -44,8 +46,8 @@ func surplus(sizes map[origin]int, most int) map[origin]bool {
 	return left
 }
 
-// bound leaves out versions of catalogues that take too much. They can be installed all the same, by their exact name or a range, and
-// the query endpoint lists them.
+// bound leaves out versions of catalogues that are too large. They can still be installed, by their exact name or a
+// range, and the query endpoint lists them.
 func (a *Availability) bound(entries []*Entry) {
 	sizes, origins := map[origin]int{}, map[v1.AddonName]*Entry{}
 	for _, entry := range entries {
@@ -74,5 +76,5 @@ func (a *Availability) bound(entries []*Entry) {
 		a.LeftOut += before - len(addon.Versions)
 	}
 	a.Addons = slices.DeleteFunc(a.Addons, func(addon v1.Addon) bool { return len(addon.Versions) == 0 })
-	a.Versions -= int32(a.LeftOut) // at most as many
+	a.Versions -= int32(a.LeftOut) // at most a.Versions
 }

@@ -23,7 +23,7 @@ func longNamed(name string, addons int) *v1.AddonCatalogue {
 	return authored(name, v1.CatalogueCustom, 1000, lines...)
 }
 
-// stored are the entries of catalogues, each with its add-ons alone.
+// stored are the entries of catalogues, each merged alone.
 func stored(t *testing.T, objects ...*v1.AddonCatalogue) (entries []*catalogue.Entry) {
 	t.Helper()
 	for _, merged := range asBefore(sourcesOf(t, objects...)).Addons {
@@ -38,8 +38,9 @@ func stored(t *testing.T, objects ...*v1.AddonCatalogue) (entries []*catalogue.E
 	return entries
 }
 
-// F3: Red when authors of long names fill what every cluster is offered (no bound in Available), when another author's add-on, or versions of an
-// add-on that they add to, are left out with theirs, when an honest platform of 5,000 versions is cut, or when it differs from time to time.
+// TestNobodyCrowdsOthersOutOfTheOffer (F3) fails when authors of long names fill each cluster's available catalogue
+// (no limit in Available), when another author's add-on, or the versions of an add-on that they add to, are left out
+// with theirs, when an honest platform of 5,000 versions is cut, or when the result varies.
 func TestNobodyCrowdsOthersOutOfTheOffer(t *testing.T) {
 	t.Parallel()
 	var lines []string

@@ -9,38 +9,39 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// Owners are the authors (see Author) of each add-on of Custom catalogues, by its name. Only they add versions to it and name its
-// slot and namespace; the first of several has precedence.
+// Owners are the authors (see Author) of each add-on of Custom catalogues, by its name. Only they add versions to it
+// and name its slot and namespace; the first of several has precedence.
 type Owners map[string][]string
 
-// OwnersLimit is what the owners of all add-ons take in etcd at most, in bytes (see sizeOf). etcd takes 1.5 MiB in all.
+// OwnersLimit is the maximum size of the owners of all add-ons in etcd, in bytes (see sizeOf). etcd accepts 1.5 MiB.
 const OwnersLimit = 1 << 20
 
-// ownersPart is the part, one of so many, that an author gets of what the others leave: the add-ons that it is the first owner of. It
-// counts for new add-ons. So however many authors there are, one with few has room.
+// ownersPart is the divisor of the space that the others leave: an author gets this part of it for the add-ons that
+// it is the first owner of. It applies to new add-ons. So there is always space for an author with few add-ons.
 const ownersPart = 16
 
-// OwnersShare is what the first author gets, in bytes, and what remains free where owners are found again.
+// OwnersShare is the share of the first author, in bytes, and the space that stays free when owners are determined
+// again.
 const OwnersShare = OwnersLimit / ownersPart
 
 const ownersCounted = "bytes of names of add-ons and owners"
 
-// Claims decide whose an add-on of Custom catalogues is.
+// Claims decide which authors own an add-on of Custom catalogues.
 type Claims struct {
-	// Owners are those until now.
+	// Owners are the present ones.
 	Owners Owners
-	// Former are what owners had when others took over.
-	Former Former
-	// Had is what catalogues had when there was room for them last.
-	Had Room
-	// Adopt has an add-on without owners get all that win a version by rank, and not the first alone: it was merged
-	// before there were owners, or nobody knows them any more.
+	// Former are the parts that owners had when others took over.
+	Previous Previous
+	// Had are the weights of catalogues when there was space for them last.
+	Had Space
+	// Adopt makes all authors that win a version by rank, and not only the first, owners of an add-on without owners:
+	// it was merged before owners were recorded, or its owners are unknown.
 	Adopt bool
-	// LeftOut are the add-ons, by author, that were another's at last. It counts with Adopt only.
+	// LeftOut are the add-ons, by author, that recently had another owner. It counts only with Adopt.
 	LeftOut map[string]map[string]bool
-	// Held are the authors whose content is not known at present: they give nothing up.
+	// Held are the authors whose content is unknown at present: they give up no add-on.
 	Held map[string]bool
-	// Missing are the add-ons, by owner, that it lacks for a short while only: it does not give them up yet.
+	// Missing are the add-ons, by owner, that it has lacked only for a short time: it does not give them up yet.
 	Missing map[string]map[string]bool
 	// TakeOver are the add-ons, by author, that it may take over: annotation v1.AnnotationTakeOver.
 	TakeOver map[string]map[string]bool
@@ -57,6 +58,12 @@ func TakesOver(catalogue *v1.AddonCatalogue) map[string]bool {
 	return named
 }
 
+// Keys of ConfigMap v1.ConfigMapOwners that are no add-ons: Former, and Room.
+const (
+	KeyPrevious = "_former"
+	KeySpace    = "_room"
+)
+
 // Encode is the data of ConfigMap v1.ConfigMapOwners.
 func (o Owners) Encode() map[string]string {
 	data := make(map[string]string, len(o))
@@ -66,7 +73,8 @@ func (o Owners) Encode() map[string]string {
 	return data
 }
 
-// DecodeOwners reads the result of Encode. False: entries that can't be read are left out. Keys that begin with _ are no add-ons.
+// DecodeOwners reads the result of Encode. False: invalid entries are left out. Keys that begin with _ are no
+// add-ons.
 func DecodeOwners(data map[string]string) (found Owners, whole bool) {
 	found, whole = make(Owners, len(data)), true
 	for name, text := range data {
@@ -83,7 +91,7 @@ func DecodeOwners(data map[string]string) (found Owners, whole bool) {
 	return found, whole
 }
 
-// Offered are the add-ons of Custom catalogues, by author, also where a Core catalogue reserves the name.
+// Offered are the add-ons of Custom catalogues, by author, also if a Core catalogue reserves the name.
 func Offered(sources []*Source) map[string]map[string]bool {
 	offered := map[string]map[string]bool{}
 	for _, source := range sources {
@@ -100,38 +108,38 @@ func Offered(sources []*Source) map[string]map[string]bool {
 	return offered
 }
 
-// room is what owners take in etcd, in bytes.
-type room struct {
+// space is the size of owners in etcd, in bytes.
+type space struct {
 	all int
-	// by is that of the add-ons of each first owner.
+	// by is the size of the add-ons of each first owner.
 	by map[string]int
 }
 
-// take adds one add-on.
-func (r *room) take(name string, owners []string) {
+// add adds one add-on.
+func (r *space) add(name string, owners []string) {
 	if len(owners) > 0 {
 		r.all += sizeOf(name, owners)
 		r.by[owners[0]] += sizeOf(name, owners)
 	}
 }
 
-// own decides whose each add-on of Custom catalogues is, and leaves out what others offer of it. Owners that were have room
-// before new ones.
+// own determines the owners of each add-on of Custom catalogues, and leaves out the offers of other authors. Present
+// owners get space before new ones.
 func (m *merger) own() {
-	used := &room{by: map[string]int{}}
+	used := &space{by: map[string]int{}}
 	for _, name := range slices.Sorted(maps.Keys(m.claims.Owners)) {
 		owners := m.ownersOf(name)
 		m.freeze(name, owners)
 		m.settle(name, owners)
-		used.take(name, owners)
+		used.add(name, owners)
 	}
-	used.all += m.former
+	used.all += m.previous
 	fresh := map[string][]string{}
-	wanted := &room{by: maps.Clone(used.by)}
+	wanted := &space{by: maps.Clone(used.by)}
 	for name := range m.brought {
 		if owners := m.ownersOf(name); len(m.claims.Owners[name]) == 0 && len(owners) > 0 {
 			fresh[name] = owners
-			wanted.take(name, owners)
+			wanted.add(name, owners)
 		}
 	}
 	for _, name := range fewestFirst(fresh, wanted) {
@@ -139,15 +147,16 @@ func (m *merger) own() {
 	}
 }
 
-// fewestFirst sorts new add-ons: where there is no room for all, those of authors with the most go without.
-func fewestFirst(fresh map[string][]string, wanted *room) []string {
+// fewestFirst sorts new add-ons: if there is no space for all, those of the authors with the most add-ons are
+// refused.
+func fewestFirst(fresh map[string][]string, wanted *space) []string {
 	total := func(name string) int { return wanted.by[fresh[name][0]] }
 	return slices.SortedFunc(maps.Keys(fresh), func(a, b string) int { return cmp.Or(total(a)-total(b), cmp.Compare(a, b)) })
 }
 
-// admit keeps the owners of a new add-on, if there is room. One whose share is used up leaves it to the next that has it. At the
-// upgrade shares don't count: what was merged stays.
-func (m *merger) admit(name string, owners []string, used *room) {
+// admit records the owners of a new add-on, if there is space. An author without a share left is passed over for the
+// next one that has it. Shares don't count at the upgrade: merged add-ons stay.
+func (m *merger) admit(name string, owners []string, used *space) {
 	share := func(owner string) int { return used.by[owner] + sizeOf(name, []string{owner}) }
 	most := func(owner string) int { return max(0, OwnersLimit-used.all+used.by[owner]) / ownersPart }
 	limit := OwnersLimit
@@ -167,10 +176,10 @@ func (m *merger) admit(name string, owners []string, used *room) {
 		return
 	}
 	m.settle(name, owners)
-	used.take(name, owners)
+	used.add(name, owners)
 }
 
-// sizeOf is what an add-on takes in etcd at most: its name and owners in the data, and its name in managedFields.
+// sizeOf is the maximum size of an add-on in etcd: its name and owners in the data, and its name in managedFields.
 func sizeOf(name string, owners []string) int {
 	if len(owners) == 0 {
 		return 0
@@ -178,8 +187,8 @@ func sizeOf(name string, owners []string) int {
 	return 2*len(name) + len(strings.Join(owners, " ")) + 16
 }
 
-// ownersOf are those who were and did not give it up, behind those who take it over. Where there are none, the first by rank is
-// the owner.
+// ownersOf are the present owners that did not give the add-on up, after those who take it over. Without any, the
+// first by rank is the owner.
 func (m *merger) ownersOf(name string) []string {
 	brought, stored := m.brought[name], m.claims.Owners[name]
 	stay := slices.DeleteFunc(slices.Clone(stored), func(owner string) bool {
@@ -212,8 +221,8 @@ func (m *merger) ownersOf(name string) []string {
 	return owners
 }
 
-// winners are the authors that win a version by rank, or whose slot or namespace counts. Those that another was preferred to before
-// are so only where there are no others.
+// winners are the authors that win a version by rank, or whose slot or namespace counts. Authors that lost to another
+// owner before count only if there are no others.
 func (m *merger) winners(name string) (found []string) {
 	wasLeftOut := func(offer offer) bool { return m.claims.LeftOut[offer.source.author()][name] }
 	offers := slices.DeleteFunc(slices.Clone(m.offers[name]), wasLeftOut)
@@ -229,7 +238,7 @@ func (m *merger) winners(name string) (found []string) {
 	return found
 }
 
-// winsPart says whether something of an offer counts beside those before it, whose parts are in won.
+// winsPart reports whether a part of an offer counts in addition to the offers before it, whose parts are in won.
 func winsPart(addon *sourceAddon, won map[string]bool) (wins bool) {
 	part := func(key string, isNamed bool) {
 		wins = wins || isNamed && !won[key]
@@ -265,7 +274,7 @@ func (m *merger) settle(name string, owners []string) {
 	}
 }
 
-// refuse leaves an add-on out for whose owners there is no room, or whose author has no share left.
+// refuse leaves out an add-on if there is no space for its owners, or if its author has no share left.
 func (m *merger) refuse(name, author string, have, limit int) {
 	refused := &TooLargeError{Addon: name, Author: author, What: ownersCounted, Have: have, Limit: limit}
 	for _, offer := range m.offers[name] {

@@ -16,7 +16,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 )
 
-// claimsOf are the claims of some owners and of what catalogues have as annotation take-over.
+// claimsOf are the claims for some owners and for the annotations take-over of catalogues.
 func claimsOf(owners catalogue.Owners, objects ...*v1.AddonCatalogue) catalogue.Claims {
 	claims := catalogue.Claims{Owners: owners, TakeOver: map[string]map[string]bool{}}
 	for _, object := range objects {
@@ -30,15 +30,15 @@ func takes(object *v1.AddonCatalogue, addons string) *v1.AddonCatalogue {
 	return object
 }
 
-// fromGit is what is generated from a catalogue in git.
+// fromGit is a catalogue that is generated from a catalogue in git.
 func fromGit(parent string, object *v1.AddonCatalogue) *v1.AddonCatalogue {
 	object.Labels = map[string]string{v1.LabelRole: v1.RoleGenerated}
 	object.OwnerReferences = []metav1.OwnerReference{{Kind: "AddonCatalogue", Name: parent, UID: types.UID(parent), Controller: new(true)}}
 	return object
 }
 
-// AC76: an author of Custom catalogues, with any priority, changes nothing of an add-on that another catalogue brought, and adds nothing
-// to it. Red for each rule of Merge that is left out.
+// TestAnAddonStaysWithItsCatalogue (AC76): an author of Custom catalogues, with any priority, can't change an add-on
+// of another catalogue, and can't add to it. The test fails for each rule of Merge that is left out.
 func TestAnAddonStaysWithItsCatalogue(t *testing.T) {
 	t.Parallel()
 	const custom, core = v1.CatalogueCustom, v1.CatalogueCore
@@ -119,7 +119,7 @@ func TestAnAddonStaysWithItsCatalogue(t *testing.T) {
 	}
 }
 
-// webOf tells what was merged of add-on web, and the conflicts.
+// webOf describes the merged versions of add-on web, and the conflicts.
 func webOf(merged catalogue.Merged) string {
 	var versions []string
 	if addon := merged.Addons["web"]; addon != nil {
@@ -136,7 +136,7 @@ func webOf(merged catalogue.Merged) string {
 	return strings.ReplaceAll(strings.Join(parts, "; "), ":  won", ": won")
 }
 
-// What an owner says of slot and namespace stays too.
+// TestSlotAndNamespaceStayWithTheOwner: The slot and the namespace of an owner stay too.
 func TestSlotAndNamespaceStayWithTheOwner(t *testing.T) {
 	t.Parallel()
 	victim, shadow := authored("victim", "", 0, "web: 1.0.0"), authored("shadow", "", 1000, "web: 1.0.0")
@@ -150,7 +150,8 @@ func TestSlotAndNamespaceStayWithTheOwner(t *testing.T) {
 	}
 }
 
-// At the upgrade it stays as it is, too: whose slot or namespace counts is an owner, in its place, and nobody behind it that adds nothing.
+// TestAtTheUpgradeSlotAndNamespaceStay: At the upgrade slot and namespace stay too: their catalogue becomes an owner,
+// at its rank, and a catalogue of lower rank that adds nothing does not.
 func TestAtTheUpgradeSlotAndNamespaceStay(t *testing.T) {
 	t.Parallel()
 	first, slot := authored("first", "", 9, "web: 1.0.0"), authored("slot", "", 7, "web: 1.0.0")
@@ -168,8 +169,9 @@ func TestAtTheUpgradeSlotAndNamespaceStay(t *testing.T) {
 	}
 }
 
-// Whatever catalogues come, go, take over and can't be read: the order of the sources does not matter, a merge with the owners that
-// it returned is the same, owners change only where one gives up or another takes over, and no version is of a catalogue that owns nothing.
+// TestOwnersOnlyChangeWhereTheyMay: Catalogues are added, are removed, take over and can't be read. In all these
+// cases the order of the sources does not matter, a merge with the returned owners is the same, owners change only
+// where one gives up or another takes over, and no version is of a catalogue that owns nothing.
 func TestOwnersOnlyChangeWhereTheyMay(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(3, 4))
@@ -233,7 +235,8 @@ func checkOwners(t *testing.T, objects []*v1.AddonCatalogue, claims catalogue.Cl
 	}
 }
 
-// Red when what is stored is not what is read, when an entry that can't be read is taken for something, or makes others unreadable.
+// TestOwnersAreStoredAsTheyAre fails when stored owners differ from the read ones, when an invalid entry is accepted,
+// or makes others unreadable.
 func TestOwnersAreStoredAsTheyAre(t *testing.T) {
 	t.Parallel()
 	owners := catalogue.Owners{"web": {"other", "victim"}, "db": {"git.example"}}
@@ -262,7 +265,7 @@ func flood(author string, many int, more ...string) *v1.AddonCatalogue {
 	return authored(author, "", 1000, more...)
 }
 
-// sizes are what owners take in etcd, by the first of them, and in all.
+// sizes are the sizes of owners in etcd, by the first of them, and in total.
 func sizes(owners catalogue.Owners) (by map[string]int, all int) {
 	by = map[string]int{}
 	for name, text := range owners.Encode() {
@@ -273,8 +276,8 @@ func sizes(owners catalogue.Owners) (by map[string]int, all int) {
 	return by, all
 }
 
-// Red when an author's flood of names takes others theirs, an owner its add-on, when a name is merged that nobody will remember, or when
-// an author's share is passed.
+// TestAnAuthorHasAShareOfNames fails when an author's flood of names takes names from others, or an add-on from an
+// owner, when a name is merged without recorded owners, or when an author's share is exceeded.
 func TestAnAuthorHasAShareOfNames(t *testing.T) {
 	t.Parallel()
 	const many = 2000
@@ -305,16 +308,17 @@ func TestAnAuthorHasAShareOfNames(t *testing.T) {
 	if !slices.Equal(refused.Contributors, []types.UID{objects[0].UID}) {
 		t.Errorf("it is told to %v", refused.Contributors)
 	}
-	// What was there before there were owners stays.
+	// Add-ons that exist before owners are recorded stay.
 	if merged := catalogue.Merge(sourcesOf(t, objects...), catalogue.Claims{Adopt: true}); len(merged.Refused) > 0 {
 		t.Errorf("%d refused at the upgrade", len(merged.Refused))
 	}
 }
 
-// Red when all owners together pass what etcd takes, or when the names of an author with few are refused before those of one with many.
+// TestOwnersAreBounded fails when all owners together exceed the limit of etcd, or when the names of an author with
+// few are refused before those of one with many.
 func TestOwnersAreBounded(t *testing.T) {
 	t.Parallel()
-	last := "zz" + strings.Repeat("z", 61) // has no room in what is left
+	last := "zz" + strings.Repeat("z", 61) // does not fit in the rest
 	few := authored("few", "", 0, last+": 1.0.0")
 	objects := []*v1.AddonCatalogue{flood("flood", 10_000), few}
 	sources := sourcesOf(t, objects...)
@@ -327,7 +331,7 @@ func TestOwnersAreBounded(t *testing.T) {
 		t.Errorf("an author with one name has it: %t; %d are refused", merged.Addons[last] != nil, len(merged.Refused))
 	}
 	for name, refused := range merged.Refused {
-		if said := refused.Error(); !strings.Contains(said, name) || !strings.Contains(said, "take add-ons out of them") {
+		if said := refused.Error(); !strings.Contains(said, name) || !strings.Contains(said, "remove add-ons from them") {
 			t.Fatal(said)
 		}
 	}
@@ -342,8 +346,9 @@ func TestOwnersAreBounded(t *testing.T) {
 	}
 }
 
-// Red when many authors with many names leave no room to one that comes later with few, or when what they have goes.
-func TestManyAuthorsLeaveRoomForNames(t *testing.T) {
+// TestManyAuthorsLeaveSpaceForNames fails when many authors with many names leave no space to a later one with few, or
+// when their add-ons are removed.
+func TestManyAuthorsLeaveSpaceForNames(t *testing.T) {
 	t.Parallel()
 	var objects []*v1.AddonCatalogue
 	for i := range 17 {

@@ -6,17 +6,17 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// Refusal is why Select chose no version: one of the errors below.
+// Refusal is the reason why Select chose no version: one of the errors below.
 type Refusal interface {
 	error
 	// Reason is the reason of condition Compatible.
 	Reason() string
 }
 
-// VersionUnknownError says that the add-on has no such version, or none in the range.
+// VersionUnknownError reports that the add-on has no such version, or none in the range.
 type VersionUnknownError struct {
 	Addon, Wanted string
-	// Detail says why, and what to do.
+	// Detail is the reason, and how to correct it.
 	Detail string
 }
 
@@ -30,16 +30,16 @@ func (e *VersionUnknownError) Error() string {
 // Reason implements Refusal.
 func (e *VersionUnknownError) Reason() string { return v1.ReasonVersionUnknown }
 
-// IncompatibleError says that a version does not fit the cluster, or that it is a core add-on.
+// IncompatibleError reports that a version does not fit the cluster, or that it is a core add-on.
 type IncompatibleError struct {
 	Addon, Version string
 	// Excluded is one of the reasons v1.Excluded….
 	Excluded string
-	// Message says what the version needs.
+	// Message is the version's requirement.
 	Message string
 	// Fitting is the newest version that would fit; may be empty.
 	Fitting string
-	// WayDown says how to let Fitting in, which would be a downgrade; empty: it is none.
+	// WayDown says how to allow Fitting, which would be a downgrade; empty: it is none.
 	WayDown string
 }
 
@@ -57,10 +57,10 @@ func (e *IncompatibleError) Error() string {
 // Reason implements Refusal.
 func (e *IncompatibleError) Reason() string { return e.Excluded }
 
-// DowngradeRefusedError says that a version is lower than the installed one.
+// DowngradeRefusedError reports that a version is lower than the installed one.
 type DowngradeRefusedError struct {
 	Addon, Version, Installed string
-	// WayDown says how to let it in.
+	// WayDown says how to allow it.
 	WayDown string
 }
 
@@ -71,7 +71,7 @@ func (e *DowngradeRefusedError) Error() string {
 // Reason implements Refusal.
 func (e *DowngradeRefusedError) Reason() string { return v1.ReasonDowngradeRefused }
 
-// WithdrawnError says that the installed version left the catalogue. It stays installed.
+// WithdrawnError reports that the installed version is no longer in the catalogue. It stays installed.
 type WithdrawnError struct {
 	Addon, Installed string
 	Fitting          string
@@ -80,7 +80,7 @@ type WithdrawnError struct {
 }
 
 func (e *WithdrawnError) Error() string {
-	text := fmt.Sprintf("installed version %q of add-on %q left the catalogue and stays installed", e.Installed, e.Addon)
+	text := fmt.Sprintf("installed version %q of add-on %q was removed from the catalogue and stays installed", e.Installed, e.Addon)
 	if e.Fitting == "" {
 		return text
 	}
@@ -90,18 +90,18 @@ func (e *WithdrawnError) Error() string {
 // Reason implements Refusal.
 func (e *WithdrawnError) Reason() string { return v1.ReasonWithdrawn }
 
-// wouldFit ends a refusal with the version that fits, and the way of a downgrade.
+// wouldFit ends a refusal with the version that fits, and how to allow a downgrade.
 func wouldFit(version, wayDown string) string {
 	if wayDown == "" {
 		return fmt.Sprintf("; version %q would fit", version)
 	}
-	return fmt.Sprintf("; version %q would fit, which is lower: %s", version, wayDown)
+	return fmt.Sprintf("; version %q would fit, but it is lower: %s", version, wayDown)
 }
 
-// wayDown is how a downgrade of an installation is let in.
+// wayDown says how to allow a downgrade of an installation.
 func (o SelectOptions) wayDown() string {
 	if o.BySet {
-		return fmt.Sprintf("put %q among what the item of the set allows to let it in", v1.PermissionDowngrade)
+		return fmt.Sprintf("add %q to field allow of the set's item to permit it", v1.PermissionDowngrade)
 	}
-	return fmt.Sprintf("set annotation %s to \"true\" to let it in", v1.AnnotationAllowDowngrade)
+	return fmt.Sprintf("set annotation %s to \"true\" to permit it", v1.AnnotationAllowDowngrade)
 }

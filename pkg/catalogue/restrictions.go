@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// FlagRestrictions sets the restrictions of a seed. Refusals name it.
+// FlagRestrictions is the flag that sets the restrictions of a seed. Refusals name it.
 const FlagRestrictions = "--restrict-custom-addons"
 
 // Names of restrictions.
@@ -26,15 +26,15 @@ type Restrictions struct {
 // kubeNamespaces are created by every API server. Other names with the prefix kube- are free.
 var kubeNamespaces = []string{"kube-system", "kube-public", "kube-node-lease"}
 
-// IsKubeNamespace says whether a namespace is Kubernetes' own, which every cluster has.
+// IsKubeNamespace reports whether a namespace is Kubernetes' own, which every cluster has.
 func IsKubeNamespace(name string) bool { return slices.Contains(kubeNamespaces, name) }
 
-// Target is why a Custom add-on may not use a target namespace; "": it may.
+// Target is the reason why a Custom add-on may not use a target namespace; "": it may.
 func (r Restrictions) Target(namespace string) string {
 	if !r.KubeNamespaces || !IsKubeNamespace(namespace) {
 		return ""
 	}
-	return fmt.Sprintf("this seed keeps add-ons of Custom catalogues out of %s (%s=%s): make the installation anew with another "+
+	return fmt.Sprintf("this seed allows no add-ons of Custom catalogues in %s (%s=%s): create the installation again with another "+
 		"targetNamespace", strings.Join(kubeNamespaces, ", "), FlagRestrictions, RestrictKubeNamespaces)
 }
 
@@ -61,7 +61,7 @@ func (r *Restrictions) UnmarshalText(text []byte) error {
 		case RestrictPodSecurity:
 			r.PodSecurity = true
 		default:
-			return fmt.Errorf("restriction %q: there are %s and %s", name, RestrictKubeNamespaces, RestrictPodSecurity)
+			return fmt.Errorf("restriction %q is unknown: use %s or %s", name, RestrictKubeNamespaces, RestrictPodSecurity)
 		}
 	}
 	return nil

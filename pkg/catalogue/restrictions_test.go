@@ -32,16 +32,16 @@ func TestRestrictions(t *testing.T) {
 func TestRestrictedTarget(t *testing.T) {
 	closed := catalogue.Restrictions{KubeNamespaces: true}
 	for _, name := range []string{"kube-system", "kube-public", "kube-node-lease"} {
-		if told := closed.Target(name); !strings.Contains(told, "--restrict-custom-addons=kube-namespaces") {
-			t.Errorf("%s: told %q", name, told)
+		if reported := closed.Target(name); !strings.Contains(reported, "--restrict-custom-addons=kube-namespaces") {
+			t.Errorf("%s: told %q", name, reported)
 		}
-		if told := (catalogue.Restrictions{PodSecurity: true}).Target(name); told != "" {
-			t.Errorf("%s: refused where nothing is closed: %q", name, told)
+		if reported := (catalogue.Restrictions{PodSecurity: true}).Target(name); reported != "" {
+			t.Errorf("%s: refused where nothing is closed: %q", name, reported)
 		}
 	}
 	for _, name := range []string{"kube-state-metrics", "kube-", "default", ""} {
-		if told := closed.Target(name); told != "" {
-			t.Errorf("%q is nobody's, and refused: %q", name, told)
+		if reported := closed.Target(name); reported != "" {
+			t.Errorf("%q is nobody's, and refused: %q", name, reported)
 		}
 	}
 }

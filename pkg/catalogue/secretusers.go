@@ -29,18 +29,18 @@ func SetUser(set *v1.AddonSet) SecretUser {
 // SetUserName is the name by which annotation used-by lists an AddonSet.
 func SetUserName(set string) string { return "AddonSet/" + set }
 
-// CatalogueUser is an AddonCatalogue as a user of Secrets. For a generated one it is that in git which is meant.
+// CatalogueUser is an AddonCatalogue as a user of Secrets. For a generated one it is the catalogue in git.
 func CatalogueUser(object *v1.AddonCatalogue) SecretUser {
 	return SecretUser{"AddonCatalogue/" + object.Name, object.UID, typeOf(&object.Spec) == v1.CatalogueCore}
 }
 
-// FormerUsers are those that used Secrets before annotation used-by was asked for. Each is a line with name and UID of both: what is made
-// later under one of the names is another.
-type FormerUsers map[string]bool
+// PreviousUsers are those that used Secrets before annotation used-by was required. Each is a line with name and UID of
+// both: an object that is created later under the same name does not match.
+type PreviousUsers map[string]bool
 
-// ReadFormerUsers reads what String wrote.
-func ReadFormerUsers(text string) FormerUsers {
-	users := FormerUsers{}
+// ReadPreviousUsers reads the result of String.
+func ReadPreviousUsers(text string) PreviousUsers {
+	users := PreviousUsers{}
 	for line := range strings.Lines(text) {
 		users[strings.TrimSpace(line)] = true
 	}
@@ -48,49 +48,49 @@ func ReadFormerUsers(text string) FormerUsers {
 }
 
 // String has a line for each, sorted.
-func (f FormerUsers) String() string { return strings.Join(slices.Sorted(maps.Keys(f)), "\n") }
+func (f PreviousUsers) String() string { return strings.Join(slices.Sorted(maps.Keys(f)), "\n") }
 
 const (
-	// mostFormerBytes are what String has at most; a ConfigMap may have 1 MiB.
-	mostFormerBytes = 256 << 10
-	// mostOfOne is how many Secrets of one user are noted.
+	// mostPreviousBytes is the maximum size of String, in bytes; a ConfigMap may have 1 MiB.
+	mostPreviousBytes = 256 << 10
+	// mostOfOne is the maximum number of Secrets that are noted for one user.
 	mostOfOne = 32
 )
 
-// Note adds a user of Secrets, for those that have no annotation, as far as there is room in 256 KiB: 32 for each user. All others need the
-// annotation, so older users are to be noted first.
-func (f FormerUsers) Note(user SecretUser, secrets ...metav1.Object) {
+// Note records a user of Secrets without the annotation, as far as there is space in 256 KiB: 32 Secrets for each
+// user. All others need the annotation, so note older users first.
+func (f PreviousUsers) Note(user SecretUser, secrets ...metav1.Object) {
 	if user.Core {
 		return
 	}
 	bytes, count := 0, 0
 	for line := range f {
 		bytes += len(line) + 1
-		if strings.HasSuffix(line, formerSuffix(user)) {
+		if strings.HasSuffix(line, previousSuffix(user)) {
 			count++
 		}
 	}
 	for _, secret := range secrets {
-		line := formerUser(secret, user)
+		line := previousUser(secret, user)
 		if _, annotated := secret.GetAnnotations()[v1.AnnotationUsedBy]; annotated || f[line] {
 			continue
 		}
-		if bytes, count = bytes+len(line)+1, count+1; bytes > mostFormerBytes || count > mostOfOne {
+		if bytes, count = bytes+len(line)+1, count+1; bytes > mostPreviousBytes || count > mostOfOne {
 			return
 		}
 		f[line] = true
 	}
 }
 
-func formerUser(secret metav1.Object, user SecretUser) string {
-	return fmt.Sprintf("Secret/%s %s%s", secret.GetName(), secret.GetUID(), formerSuffix(user))
+func previousUser(secret metav1.Object, user SecretUser) string {
+	return fmt.Sprintf("Secret/%s %s%s", secret.GetName(), secret.GetUID(), previousSuffix(user))
 }
 
-func formerSuffix(user SecretUser) string { return fmt.Sprintf(" %s %s", user.Name, user.UID) }
+func previousSuffix(user SecretUser) string { return fmt.Sprintf(" %s %s", user.Name, user.UID) }
 
-// NotAllowedError says that a Secret of the platform is not for a user.
+// NotAllowedError reports that a user may not use a Secret of the platform.
 type NotAllowedError struct {
-	// Remedy is what an admin does about it.
+	// Remedy says how an admin corrects it.
 	Secret, User, Remedy string
 }
 
@@ -98,9 +98,9 @@ func (e *NotAllowedError) Error() string {
 	return fmt.Sprintf("Secret %q may not be used by %s: %s", e.Secret, e.User, e.Remedy)
 }
 
-// MayUse says whether a Secret of the platform is for a user; the warning is what to do where it is only because it was before. Without
-// the annotation it is for users of type Core.
-func (f FormerUsers) MayUse(secret metav1.Object, user SecretUser) (warning string, refusal error) {
+// MayUse reports whether a user may use a Secret of the platform. The warning says how to keep it usable if it is
+// allowed only because it was used before. Without the annotation, only users of type Core may use it.
+func (f PreviousUsers) MayUse(secret metav1.Object, user SecretUser) (warning string, refusal error) {
 	listed, annotated := secret.GetAnnotations()[v1.AnnotationUsedBy]
 	switch {
 	case annotated && IsUsedBy(listed, user.Name), !annotated && user.Core:
@@ -109,8 +109,8 @@ func (f FormerUsers) MayUse(secret metav1.Object, user SecretUser) (warning stri
 		return "", &NotAllowedError{
 			Secret: secret.GetName(), User: user.Name, Remedy: "add " + user.Name + " to its annotation " + v1.AnnotationUsedBy,
 		}
-	case f[formerUser(secret, user)]:
-		return fmt.Sprintf("Secret %q names no users, and %s goes on since it used it before: annotate the Secret with %s=%s",
+	case f[previousUser(secret, user)]:
+		return fmt.Sprintf("Secret %q names no users, and %s may use it only because it did so before: annotate the Secret with %s=%s",
 			secret.GetName(), user.Name, v1.AnnotationUsedBy, user.Name), nil
 	}
 	return "", &NotAllowedError{
@@ -118,7 +118,7 @@ func (f FormerUsers) MayUse(secret metav1.Object, user SecretUser) (warning stri
 	}
 }
 
-// IsUsedBy says whether a value of annotation used-by has a name of SecretUser, or "*" for all.
+// IsUsedBy reports whether a value of annotation used-by has a name of SecretUser, or "*" for all.
 func IsUsedBy(listed, name string) bool {
 	for one := range strings.SplitSeq(listed, ",") {
 		if one = strings.TrimSpace(one); one == "*" || one == name {

@@ -13,7 +13,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 )
 
-// F7: Red when a Secret is for somebody whom its annotation does not name, or without one for others than Core and those that had it.
+// TestWhoMayUseASecret (F7) fails when a user whom the annotation does not name may use a Secret, or, without the
+// annotation, users other than Core and those that had it.
 func TestWhoMayUseASecret(t *testing.T) {
 	secret := func(uid types.UID, usedBy ...string) *corev1.Secret {
 		made := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "login", UID: uid}}
@@ -30,11 +31,11 @@ func TestWhoMayUseASecret(t *testing.T) {
 		object.Spec.Type = kind
 		return catalogue.CatalogueUser(object)
 	}
-	former := catalogue.FormerUsers{}
-	former.Note(set("s"), secret("1"), secret("1"))
-	former.Note(of("core", v1.CatalogueCore), secret("1"))
-	former.Note(of("b", ""), secret("1", ""))
-	if kept := former.String(); kept != "Secret/login 1 AddonSet/a s" {
+	previous := catalogue.PreviousUsers{}
+	previous.Note(set("s"), secret("1"), secret("1"))
+	previous.Note(of("core", v1.CatalogueCore), secret("1"))
+	previous.Note(of("b", ""), secret("1", ""))
+	if kept := previous.String(); kept != "Secret/login 1 AddonSet/a s" {
 		t.Fatalf("noted: %q", kept)
 	}
 	for _, test := range []struct {
@@ -56,7 +57,7 @@ func TestWhoMayUseASecret(t *testing.T) {
 		{"a later set of that name", secret("1"), set("t"), "", "annotate the Secret"},
 		{"a later Secret of that name", secret("2"), set("s"), "", "annotate the Secret"},
 	} {
-		warning, refusal := catalogue.ReadFormerUsers(former.String()).MayUse(test.secret, test.user)
+		warning, refusal := catalogue.ReadPreviousUsers(previous.String()).MayUse(test.secret, test.user)
 		said := ""
 		if refusal != nil {
 			said = refusal.Error()
@@ -67,8 +68,8 @@ func TestWhoMayUseASecret(t *testing.T) {
 	}
 }
 
-// Red when a Core catalogue whose versions are all left out frees the name of its add-on for others, or when more is left out than what needs
-// the Secret.
+// TestVersionsWithoutASecret fails when a Core catalogue whose versions are all left out frees the name of its add-on
+// for others, or when versions that do not need the Secret are left out.
 func TestVersionsWithoutASecret(t *testing.T) {
 	version := func(name, secret string) v1.AddonVersion {
 		made := v1.AddonVersion{
@@ -108,8 +109,9 @@ func TestVersionsWithoutASecret(t *testing.T) {
 	}
 }
 
-// Red when the notes don't fit a ConfigMap, when one user takes the room of others, or when later users come before earlier ones.
-func TestNotesOfFormerUsersAreBounded(t *testing.T) {
+// TestNotesOfPreviousUsersAreBounded fails when the notes don't fit a ConfigMap, when one user takes the space of
+// others, or when later users come before earlier ones.
+func TestNotesOfPreviousUsersAreBounded(t *testing.T) {
 	var secrets []metav1.Object
 	for i := range 40 {
 		name := types.UID(fmt.Sprintf("%s%02d", strings.Repeat("s", 250), i))
@@ -118,19 +120,19 @@ func TestNotesOfFormerUsersAreBounded(t *testing.T) {
 	user := func(at int) catalogue.SecretUser {
 		return catalogue.SetUser(&v1.AddonSet{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("a%d", at), UID: types.UID(fmt.Sprint(at))}})
 	}
-	former := catalogue.FormerUsers{}
+	previous := catalogue.PreviousUsers{}
 	for at := range 100 {
-		former.Note(user(at), secrets...)
-		former.Note(user(at), secrets...)
-		if at == 0 && len(former) != 32 {
-			t.Errorf("one user has %d", len(former))
+		previous.Note(user(at), secrets...)
+		previous.Note(user(at), secrets...)
+		if at == 0 && len(previous) != 32 {
+			t.Errorf("one user has %d", len(previous))
 		}
 	}
-	if bytes := len(former.String()); bytes > 256<<10 || bytes < 255<<10 {
+	if bytes := len(previous.String()); bytes > 256<<10 || bytes < 255<<10 {
 		t.Errorf("%d bytes", bytes)
 	}
 	for at, says := range map[int]bool{0: true, 1: true, 99: false} {
-		if _, refusal := former.MayUse(secrets[31], user(at)); (refusal == nil) != says {
+		if _, refusal := previous.MayUse(secrets[31], user(at)); (refusal == nil) != says {
 			t.Errorf("user %d: %v", at, refusal)
 		}
 	}

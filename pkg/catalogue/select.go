@@ -6,7 +6,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/text"
+	"github.com/trellis-addons/trellis/pkg/base/text"
 )
 
 // SelectOptions are an installation's rights.
@@ -15,28 +15,28 @@ type SelectOptions struct {
 	AllowDowngrade bool
 	// Core is spec.coreAddon; other installations get nothing from Core catalogues.
 	Core bool
-	// BySet says that an AddonSet of type Custom asks: a downgrade is let in by its item, and not by an annotation.
+	// BySet says that an AddonSet of type Custom asks: its item, and no annotation, allows a downgrade.
 	BySet bool
 }
 
 // Selection is the result of Select.
 type Selection struct {
-	// Version is the chosen version, nil beside a refusal. It belongs to the entry: don't edit it.
+	// Version is the chosen version, nil with a refusal. It belongs to the entry: don't edit it.
 	Version *v1.AddonVersion
 	Origin  Origin
-	// AvailableUpdate is the newest fitting version above the chosen one, or above the installed
-	// one beside a refusal; may be empty.
+	// AvailableUpdate is the newest fitting version above the chosen one, or above the installed one with a refusal;
+	// may be empty.
 	AvailableUpdate string
 }
 
-// Select chooses a version for an installation. Wanted is addonRef.version: an exact version, a
-// range, or empty; installed is the installed version, or empty:
+// Select chooses a version for an installation. Wanted is addonRef.version: an exact version, a range, or empty;
+// installed is the installed version, or empty:
 //
 //   - an exact version is used as named, compared canonically, even if it is deprecated or a draft;
 //   - a range or an empty wanted selects the highest semantic version that fits and is neither
 //     deprecated nor a draft; pre-releases count only where the range names one, as with Helm;
 //   - the installed version may be chosen even if it is one of these, a lower one only if allowed;
-//   - of those that a range may select, the platform's next versions prefer what fits them too;
+//   - of those that a range may select, the platform's next versions prefer one that fits them too;
 //   - a version that core installations leave is never chosen, and may be replaced by a lower one.
 func Select(entry *Entry, wanted, installed string, platform Platform, options SelectOptions) (Selection, Refusal) {
 	s := selector{entry: entry, wanted: wanted, installed: installed, options: options, platform: newPlatformCheck(platform)}
@@ -111,7 +111,7 @@ func (s *selector) byRange() (*entryVersion, Refusal) {
 }
 
 type candidates struct {
-	// chosen is the highest of those that fit most of the next versions, which are ahead.
+	// chosen is the highest of those that fit most of the next versions, counted in order.
 	chosen *entryVersion
 	ahead  int
 	// lower is the highest version that fits but is a downgrade.
@@ -159,9 +159,9 @@ func (s *selector) refuse(found candidates) Refusal {
 	case found.unfit != nil:
 		return s.incompatible(found.unfit, found.reason, found.message)
 	case found.deprecated:
-		return s.unknown("those in question are deprecated: name one exactly to install it all the same")
+		return s.unknown("all matching versions are deprecated: name one exactly to install it anyway")
 	case found.draft:
-		return s.unknown("those in question are drafts: name one exactly to try it")
+		return s.unknown("all matching versions are drafts: name one exactly to try it")
 	case slices.ContainsFunc(s.entry.versions, isPreRelease):
 		return s.unknown(s.known() + "; name a pre-release exactly to install it")
 	}
@@ -198,7 +198,7 @@ func (s *selector) isInstalled(version *entryVersion) bool {
 	return s.installed != "" && key(version.version.Version, version.semver) == s.installedKey
 }
 
-// isDown says whether a version is a downgrade that is not allowed, by semantic versions.
+// isDown reports whether a version is a downgrade that is not allowed, by semantic versions.
 func (s *selector) isDown(version *entryVersion) bool {
 	if s.options.AllowDowngrade || s.installedSemver == nil || version.semver == nil || s.isLeft(s.installed) {
 		return false
@@ -206,7 +206,7 @@ func (s *selector) isDown(version *entryVersion) bool {
 	return version.semver.LessThan(s.installedSemver)
 }
 
-// isLeft says whether core installations have to leave a version, as when it was compromised.
+// isLeft reports whether core installations have to leave a version, for example because it was compromised.
 func (s *selector) isLeft(version string) bool {
 	return s.options.Core && version != "" && s.entry.Left(version)
 }
@@ -239,7 +239,7 @@ func (s *selector) newestFitting(preReleases bool) *entryVersion {
 	return nil
 }
 
-// fitting is the newest version that fits, and how to let it in where it is lower.
+// fitting is the newest version that fits, and how to allow it if it is lower.
 func (s *selector) fitting() (version, wayDown string) {
 	best := s.newestFitting(false)
 	if best == nil {

@@ -151,8 +151,9 @@ func TestSelectNamesTheFittingVersion(t *testing.T) {
 	}
 }
 
-// Red when an add-on whose only versions are pre-releases has none, without a word of how to have one.
-func TestSelectTellsHowToHaveAPreRelease(t *testing.T) {
+// TestSelectReportsHowToHaveAPreRelease fails when an add-on that has only pre-releases is refused without the way to
+// select one.
+func TestSelectReportsHowToHaveAPreRelease(t *testing.T) {
 	t.Parallel()
 	beta := entryOf(t, v1.CatalogueCustom, offered{"3.24.0-beta.0", "", ""})
 	for wanted, want := range map[string]string{
@@ -167,13 +168,14 @@ func TestSelectTellsHowToHaveAPreRelease(t *testing.T) {
 	}
 }
 
-// Red when the version that would fit is named without the way to it: nothing goes down by itself.
-func TestSelectTellsTheWayDown(t *testing.T) {
+// TestSelectReportsTheWayDown fails when the version that would fit is named without the way to it: downgrades are
+// never automatic.
+func TestSelectReportsTheWayDown(t *testing.T) {
 	t.Parallel()
 	bound := entryOf(t, v1.CatalogueCustom, offered{"1.0.0", "", ""}, offered{"2.0.0", ">= 1.37", ""})
 	const (
-		way       = `version "1.0.0" would fit, which is lower: set annotation addons.kubermatic.k8c.io/allow-downgrade to "true" to let it in`
-		wayOfSets = `put "Downgrade" among what the item of the set allows to let it in`
+		way       = `version "1.0.0" would fit, but it is lower: set annotation addons.kubermatic.k8c.io/allow-downgrade to "true" to permit it`
+		wayOfSets = `add "Downgrade" to field allow of the set's item to permit it`
 	)
 	for _, test := range []struct {
 		why, wanted, installed string
@@ -182,7 +184,7 @@ func TestSelectTellsTheWayDown(t *testing.T) {
 	}{
 		{"what is installed fits no more", "2.x", "2.0.0", catalogue.SelectOptions{}, way},
 		{"what is installed was withdrawn", "", "1.5.0", catalogue.SelectOptions{}, way},
-		{"a set asks", "2.x", "2.0.0", catalogue.SelectOptions{BySet: true}, `which is lower: ` + wayOfSets},
+		{"a set asks", "2.x", "2.0.0", catalogue.SelectOptions{BySet: true}, `but it is lower: ` + wayOfSets},
 		{"a set asks for a lower one", "1.0.0", "2.0.0", catalogue.SelectOptions{BySet: true}, `is lower than the installed "2.0.0": ` + wayOfSets},
 		{"nothing is installed", "2.0.0", "", catalogue.SelectOptions{}, `version "1.0.0" would fit`},
 		{"it is allowed, and not asked for", "2.x", "2.0.0", catalogue.SelectOptions{AllowDowngrade: true}, `version "1.0.0" would fit`},
@@ -235,7 +237,8 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// Red when a deprecation, other constraints or another onClusterDeletion are taken for other content, or other content is not.
+// TestContentIsWhatAVersionInstalls fails when a deprecation, other constraints or another onClusterDeletion count as
+// other content, or other content does not.
 func TestContentIsWhatAVersionInstalls(t *testing.T) {
 	contentOf := func(change func(*v1.AddonVersion)) string {
 		version := v1.AddonVersion{

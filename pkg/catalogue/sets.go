@@ -10,9 +10,9 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// DependencyDigest is the digest of the merged catalogues that an AddonSet depends on, from their
-// digests (MergedAddon.Digest, Entry.Digest) by name. Master and seeds compare it. Names without a
-// digest are left out: the add-on is in no catalogue.
+// DependencyDigest is the digest of the merged catalogues that an AddonSet depends on, from their digests
+// (MergedAddon.Digest, Entry.Digest) by name. Master and seeds compare it. Names without a digest are left out: the
+// add-on is in no catalogue.
 func DependencyDigest(digests map[string]string) string {
 	known := make(map[string]string, len(digests))
 	for name, digest := range digests {
@@ -27,8 +27,8 @@ func DependencyDigest(digests map[string]string) string {
 	return digest
 }
 
-// Dependencies are the names of the merged catalogues that a set depends on, among all that there
-// are; a set of type Core depends on all.
+// Dependencies are the names of those among all merged catalogues that a set depends on; a set of type Core depends
+// on all.
 func Dependencies[T any](spec *v1.AddonSetSpec, all map[string]T) []string {
 	var names []string
 	if spec.Type == v1.AddonSetCore {
@@ -46,18 +46,17 @@ func Dependencies[T any](spec *v1.AddonSetSpec, all map[string]T) []string {
 // SetDigest is the digest of a set's spec, annotation v1.AnnotationDigest of its copies.
 func SetDigest(spec *v1.AddonSetSpec) (string, error) { return Digest(spec) }
 
-// SetMark is the value of annotation v1.AnnotationMark of a copy of an AddonSet, as Mark is of a
-// merged catalogue: over namespace, name, content (SetDigest of what is stored) and the annotations
-// that readers use.
+// SetMark is the value of annotation v1.AnnotationMark of a copy of an AddonSet, as Mark is of a merged catalogue:
+// over namespace, name, content (SetDigest of the stored object) and the annotations that readers use.
 func SetMark(key []byte, set *v1.AddonSet, content string) string {
 	mac := hmac.New(sha256.New, key)
 	parts := []string{
-		"kind:AddonSet", // no mark of a catalogue begins so: a namespace has no colon
+		"kind:AddonSet", // no mark of a catalogue begins with this: a namespace has no colon
 		set.Namespace, set.Name, content, set.Annotations[v1.AnnotationDigest], set.Annotations[v1.AnnotationSeed],
 		set.Annotations[v1.AnnotationGate], set.Annotations[v1.AnnotationRemovalApproved], set.Annotations[v1.AnnotationConfirmDeletion],
 		set.Annotations[v1.AnnotationCreated],
 	}
-	if leaveOut := set.Annotations[v1.AnnotationLeaveOut]; leaveOut != "" { // without one, a mark is as before
+	if leaveOut := set.Annotations[v1.AnnotationLeaveOut]; leaveOut != "" { // without one, marks of earlier releases stay valid
 		parts = append(parts, leaveOut)
 	}
 	for _, part := range parts {
@@ -67,11 +66,11 @@ func SetMark(key []byte, set *v1.AddonSet, content string) string {
 	return MarkKeyID(key) + ":" + hex.EncodeToString(mac.Sum(nil))
 }
 
-// IsSetMarked says whether a copy of an AddonSet is marked with a key and has the marked content.
+// IsSetMarked reports whether a copy of an AddonSet is marked with a key and has the marked content.
 func IsSetMarked(key []byte, set *v1.AddonSet) bool {
 	mark := set.Annotations[v1.AnnotationMark]
 	if !strings.HasPrefix(mark, MarkKeyID(key)+":") {
-		return false // Nothing is measured for it.
+		return false // its content is not measured
 	}
 	content, err := SetDigest(&set.Spec)
 	return err == nil && hmac.Equal([]byte(mark), []byte(SetMark(key, set, content)))

@@ -8,7 +8,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 )
 
-// Red when a seed and the master take other digests of the same catalogues, or the same of others.
+// TestDependencyDigestIsOfWhatIsThere fails when a seed and the master compute different digests for the same
+// catalogues, or equal ones for different ones.
 func TestDependencyDigestIsOfWhatIsThere(t *testing.T) {
 	one := catalogue.DependencyDigest(map[string]string{"web": "sha256:1", "dns": "sha256:2"})
 	if other := catalogue.DependencyDigest(map[string]string{"dns": "sha256:2", "web": "sha256:1", "gone": ""}); other != one {
@@ -21,7 +22,8 @@ func TestDependencyDigestIsOfWhatIsThere(t *testing.T) {
 	}
 }
 
-// Red when a set depends on other catalogues than its items name, or one of type Core not on all.
+// TestASetDependsOnItsAddons fails when a set depends on other catalogues than its items name, or one of type Core
+// not on all.
 func TestASetDependsOnItsAddons(t *testing.T) {
 	all := map[string]bool{"web": true, "dns": true}
 	custom := v1.AddonSetSpec{Addons: []v1.AddonSetItem{{Name: "frontend", AddonRef: v1.AddonReference{Name: "web"}}}}
@@ -33,7 +35,7 @@ func TestASetDependsOnItsAddons(t *testing.T) {
 	}
 }
 
-// Red when something that a seed goes by can be changed under a mark.
+// TestASetsMarkCoversWhatASeedGoesBy fails when a field that a seed uses can be changed under a mark.
 func TestASetsMarkCoversWhatASeedGoesBy(t *testing.T) {
 	key := make([]byte, catalogue.MarkKeySize)
 	marked := func() *v1.AddonSet {

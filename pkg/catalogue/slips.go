@@ -6,10 +6,10 @@ import (
 	"strings"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/text"
+	"github.com/trellis-addons/trellis/pkg/base/text"
 )
 
-// Slips of a version are allowed, and probably mistakes.
+// Slips are parts of a version that are allowed, but probably mistakes.
 func Slips(version *v1.AddonVersion) (found []string) {
 	if fits := version.Constraints; fits != nil {
 		found = append(emptyRange("kkpVersion", fits.KKPVersion), emptyRange("k8sVersion", fits.K8sVersion)...)
@@ -39,8 +39,8 @@ func leftOutOfHealth(health *v1.HealthCheck) []string {
 		kinds = append(kinds, rule.Kind)
 	}
 	slices.Sort(kinds)
-	return []string{fmt.Sprintf("health mode Rules judges only %s: failures of all other objects of this version are not noticed; leave "+
-		"template.health.mode out to have them judged too", text.Names(slices.Compact(kinds), 2))}
+	return []string{fmt.Sprintf("health mode Rules evaluates only %s: failures of all other objects of this version are not noticed; leave "+
+		"template.health.mode out to have them evaluated too", text.Names(slices.Compact(kinds), 2))}
 }
 
 func chartSlips(chart *v1.HelmSource) (found []string) {

@@ -18,7 +18,7 @@ import (
 type Source struct {
 	Name string
 	UID  types.UID
-	// Type, Priority, Created and Name decide who wins a duplicate.
+	// Type, Priority, Created and Name decide which catalogue wins a duplicate.
 	Type     v1.CatalogueType
 	Priority int32
 	Created  time.Time
@@ -28,15 +28,16 @@ type Source struct {
 
 	addons []sourceAddon
 	git    string
-	// place is that in Room.
+	// place is its key in Room.
 	place  string
 	weight Weight
 }
 
-// Bytes are what it takes on a seed, and more than its text.
+// Bytes is its size on a seed, which is more than that of its text.
 func (s *Source) Bytes() int { return s.weight.Bytes }
 
-// Without leaves out the versions that need one of these Secrets for credentials. Their add-ons keep what they reserve.
+// Without leaves out the versions that need one of these Secrets for credentials. Their add-ons keep their reserved
+// names.
 func (s *Source) Without(secrets []string) *Source {
 	left := *s
 	left.addons = slices.Clone(s.addons)
@@ -124,10 +125,9 @@ type sourceVersion struct {
 	kkp, k8s *constraintRange
 }
 
-// Read checks a catalogue beyond the schema, and those rules of the schema that this package relies
-// on, as not every spec comes from an API server. Checks are those of other packages; admission and
-// the distributor use the same. The source shares parts of the spec: don't change it. Errors:
-// *InvalidError.
+// Read checks a catalogue beyond the schema. It also checks those rules of the schema that this package relies on, as
+// not every spec comes from an API server. Checks are those of other packages; admission and the distributor use the
+// same. The source shares parts of the spec: don't change it. Errors: *InvalidError.
 func Read(catalogue *v1.AddonCatalogue, checks ...VersionCheck) (*Source, error) {
 	addons, problems := readAddons(&catalogue.Spec)
 	problems = append(problems, furtherProblems(&catalogue.Spec, checks)...)
@@ -146,8 +146,8 @@ func Read(catalogue *v1.AddonCatalogue, checks ...VersionCheck) (*Source, error)
 // author is as in Author.
 func (s *Source) author() string { return cmp.Or(s.git, s.Name) }
 
-// Author is the name of the catalogue that people wrote and that a catalogue comes from: its own, or that of the catalogue in
-// git which it was generated from. A restore changes UIDs, and no names.
+// Author is the name of the catalogue that an admin wrote and that a catalogue comes from: its own, or that of the
+// catalogue in git which it was generated from. A restore changes UIDs, but no names.
 func Author(catalogue *v1.AddonCatalogue) string { return cmp.Or(inGit(catalogue), catalogue.Name) }
 
 // inGit is the catalogue in git that a catalogue was generated from; empty: none.
@@ -158,7 +158,7 @@ func inGit(catalogue *v1.AddonCatalogue) string {
 	return ""
 }
 
-// VersionCheck returns the field of a version that is wrong, and how to fix it.
+// VersionCheck returns the wrong field of a version, and how to correct it.
 type VersionCheck func(version *v1.AddonVersion) (field string, err error)
 
 func furtherProblems(spec *v1.AddonCatalogueSpec, checks []VersionCheck) []Problem {
@@ -191,7 +191,7 @@ func (s *Source) digest() string {
 		parts = append(parts, about, digests)
 	}
 	encoded, err := json.Marshal(parts)
-	if err != nil { // Texts and numbers always encode.
+	if err != nil { // texts and numbers always encode
 		return ""
 	}
 	return digestOf(encoded)
@@ -213,11 +213,13 @@ func readAddons(spec *v1.AddonCatalogueSpec) ([]sourceAddon, []Problem) {
 		addon := &spec.Addons[i]
 		found := addonProblems{addon: string(addon.Name), kind: typeOf(spec)}
 		if seen[addon.Name] {
-			found.add("", "name", "the add-on is there twice: put all its versions into one")
+			found.add("", "name", "the add-on is listed twice: put all its versions into one entry")
 		}
 		seen[addon.Name] = true
 		found.checkAddon(addon)
-		addons = append(addons, sourceAddon{addon: addon, versions: found.readVersions(addon)})
+		about := *addon
+		about.SupportedBy = cmp.Or(about.SupportedBy, spec.SupportedBy)
+		addons = append(addons, sourceAddon{addon: &about, versions: found.readVersions(addon)})
 		problems = append(problems, found.problems...)
 	}
 	return addons, problems
@@ -230,7 +232,7 @@ func (p *addonProblems) readVersions(addon *v1.Addon) []sourceVersion {
 		version := p.readVersion(&addon.Versions[i])
 		if first, ok := spellings[version.key]; ok {
 			p.add(version.version.Version, "version",
-				"%q is the same version: take one of them out", first)
+				"%q is the same version: remove one of them", first)
 		}
 		spellings[version.key] = version.version.Version
 		versions = append(versions, version)

@@ -14,8 +14,8 @@ import (
 	"github.com/trellis-addons/trellis/test/golden"
 )
 
-// Catalogues come, change and go, and what a seed gets after each: versions with the catalogue that
-// they are from, and what authors are told.
+// TestMergeStory: Catalogues are added, changed and removed. The test checks the result for a seed after each:
+// versions with their catalogue, and the messages for authors.
 func TestMergeStory(t *testing.T) {
 	const custom, core = v1.CatalogueCustom, v1.CatalogueCore
 	story := golden.NewStory("A merge: what seeds get after each change of a catalogue")
@@ -31,7 +31,7 @@ func TestMergeStory(t *testing.T) {
 			all = slices.Delete(all, at, at+1)
 		}
 		all = append(all, object)
-		story.Tell(step, storyOf(t, &owners, all)...)
+		story.Add(step, storyOf(t, &owners, all)...)
 	}
 	set("Catalogue tools comes.", authored("tools", custom, 0, "loki: 1.0.0 1.1.0", "tempo: 2.0.0"))
 	set("Catalogue team comes, with a version of tools and one of its own.", authored("team", custom, 0, "loki: 1.1.0 1.2.0"))
@@ -42,11 +42,11 @@ func TestMergeStory(t *testing.T) {
 	set("Catalogue platform makes loki a core add-on.", authored("platform", core, 0, "loki: 1.1.0"))
 	set("Tools withdraws version 1.0.0.", authored("tools", custom, 0, "loki: 1.1.0", "tempo: 2.0.0"))
 	all = slices.DeleteFunc(all, func(object *v1.AddonCatalogue) bool { return object.Name == "platform" })
-	story.Tell("Platform goes.", storyOf(t, &owners, all)...)
+	story.Add("Platform goes.", storyOf(t, &owners, all)...)
 	story.Match(t, "testdata/merge.golden")
 }
 
-// storyOf tells a merge with the owners of the merge before, and then who the owners are.
+// storyOf describes a merge with the owners of the previous merge, and the resulting owners.
 func storyOf(t *testing.T, owners *catalogue.Owners, objects []*v1.AddonCatalogue) []string {
 	t.Helper()
 	merged := catalogue.Merge(sourcesOf(t, objects...), claimsOf(*owners, objects...))

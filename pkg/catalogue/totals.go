@@ -12,17 +12,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/budget"
+	"github.com/trellis-addons/trellis/pkg/base/budget"
 )
 
-// Weight is what catalogues take on the master and on every seed.
+// Weight is the size of catalogues on the master and on every seed.
 type Weight struct {
 	// Versions counts a catalogue without any as one.
 	Versions int
 	Bytes    int
 }
 
-// mostOfAll is what all Custom catalogues together take at most, and mostOfAuthor what those of one author (see Author) take of it: the
+// mostOfAll is the maximum of all Custom catalogues together, and mostOfAuthor that of one author (see Author): the
 // largest repository has 8192 versions.
 var (
 	mostOfAll    = Weight{Versions: 20_000, Bytes: 64 << 20}
@@ -32,22 +32,22 @@ var (
 const (
 	addonBytes  = 1 << 10 // an object on each seed
 	originBytes = 256     // of a version, in an annotation
-	freeBytes   = 4 << 10 // of labels and annotations: a catalogue can be marked where there is no room
+	freeBytes   = 4 << 10 // of labels and annotations: an object can be marked although there is no space for its content
 )
 
-// Weigh counts a spec as it is written to seeds.
+// Weigh computes the weight of a spec as it is written to seeds.
 func Weigh(spec *v1.AddonCatalogueSpec) Weight {
-	encoded, _ := json.Marshal(spec) // what can't be encoded is invalid
+	encoded, _ := json.Marshal(spec) // a spec that can't be encoded is invalid
 	return weigh(spec, len(encoded))
 }
 
-// weigh counts a spec of so many bytes as JSON.
+// weigh computes the weight of a spec of so many bytes as JSON.
 func weigh(spec *v1.AddonCatalogueSpec, bytes int) Weight {
 	addons, versions := Size(spec)
 	return Weight{Versions: max(1, int(versions)), Bytes: bytes + max(1, int(addons))*addonBytes + int(versions)*originBytes}
 }
 
-// weighRead is Weigh of a spec whose versions were encoded already.
+// weighRead is Weigh for a spec whose versions were encoded already.
 func weighRead(spec *v1.AddonCatalogueSpec, addons []sourceAddon) Weight {
 	about, bytes := *spec, 0
 	about.Addons = slices.Clone(spec.Addons)
@@ -62,10 +62,10 @@ func weighRead(spec *v1.AddonCatalogueSpec, addons []sourceAddon) Weight {
 	return weigh(spec, len(encoded)+bytes)
 }
 
-// Weight is what Weigh gives for the spec that was read.
+// Weight is the result of Weigh for the spec that was read.
 func (s *Source) Weight() Weight { return s.weight }
 
-// WeighObject counts labels and annotations too, which the master's manager has in memory.
+// WeighObject also counts labels and annotations, which the master's manager holds in memory.
 func WeighObject(object *v1.AddonCatalogue) Weight {
 	return Weigh(&object.Spec).Plus(metadataOf(object))
 }
@@ -95,15 +95,16 @@ func (w Weight) Plus(other Weight) Weight {
 
 func (w Weight) within(most Weight) bool { return w.Versions <= most.Versions && w.Bytes <= most.Bytes }
 
-// NoRoomError says that Custom catalogues would take more than they may. It names no present sum, which changes with each edit.
-type NoRoomError struct {
+// NoSpaceError reports that Custom catalogues would be larger than allowed. It does not name the present sum, which
+// changes with each edit.
+type NoSpaceError struct {
 	// Catalogue is the one that is left out; empty: it is not written.
 	Catalogue string
-	// Author is the catalogue whose share is used up; empty: all catalogues together would take too much.
+	// Author is the catalogue whose share is used up; empty: all catalogues together would be too large.
 	Author string
 }
 
-func (e *NoRoomError) Error() string {
+func (e *NoSpaceError) Error() string {
 	what, whose, most := "", "all Custom catalogues together", mostOfAll
 	if e.Catalogue != "" {
 		what, whose = fmt.Sprintf("catalogue %q is not merged: ", e.Catalogue), "all Custom catalogues that come before it, together,"
@@ -111,25 +112,25 @@ func (e *NoRoomError) Error() string {
 	if e.Author != "" {
 		whose, most = fmt.Sprintf("catalogue %q, with all that is generated from it,", e.Author), mostOfAuthor
 	}
-	return fmt.Sprintf("%swith it, %s would have more than %d versions or %d MiB: take out versions or catalogues that are not needed",
+	return fmt.Sprintf("%swith it, %s would have more than %d versions or %d MiB: remove versions or catalogues that are not needed",
 		what, whose, most.Versions, most.Bytes>>20)
 }
 
-// CheckRoom refuses what makes an author's catalogues larger than there is room for beside the others, which are only weighed where
-// something grows.
-func CheckRoom(author string, others func() Weight, before, after Weight) error {
+// CheckSpace refuses a change that makes an author's catalogues larger than the space beside the others. It weighs the
+// others only if the change adds weight.
+func CheckSpace(author string, others func() Weight, before, after Weight) error {
 	switch {
 	case after.within(before):
 		return nil
 	case !after.within(mostOfAuthor):
-		return &NoRoomError{Author: author}
+		return &NoSpaceError{Author: author}
 	case !others().Plus(after).within(mostOfAll):
-		return &NoRoomError{}
+		return &NoSpaceError{}
 	}
 	return nil
 }
 
-// Scale weighs catalogues of a cache, and remembers what they weigh.
+// Scale weighs catalogues of a cache, and caches their weights.
 type Scale struct {
 	mutex sync.Mutex
 	known map[types.UID]weighed
@@ -140,7 +141,7 @@ type weighed struct {
 	weight     Weight
 }
 
-// Others is what the Custom catalogues of a namespace weigh that are not of this author.
+// Others is the weight of the Custom catalogues of a namespace that are not of this author.
 func (s *Scale) Others(all []v1.AddonCatalogue, namespace, author string) (sum Weight) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -150,7 +151,7 @@ func (s *Scale) Others(all []v1.AddonCatalogue, namespace, author string) (sum W
 		known, isKnown := s.known[object.UID]
 		if !isKnown || known.generation != object.Generation {
 			known = weighed{object.Generation, WeighCached(object)}
-			if budget.IsStub(object) { // it may become whole
+			if budget.IsStub(object) { // it may become complete
 				known.generation = -1
 			}
 		}
@@ -165,21 +166,22 @@ func (s *Scale) Others(all []v1.AddonCatalogue, namespace, author string) (sum W
 	return sum
 }
 
-// Room is what Custom catalogues had when there was room for them last, by place.
-type Room map[string]Weight
+// Space are the weights of Custom catalogues when there was space for them last, by place.
+type Space map[string]Weight
 
-// roomLimit is what it takes in etcd at most, in bytes. Beyond it, the smallest catalogues are left out: after a restart they are as new.
-const roomLimit = 96 << 10
+// spaceLimit is the maximum size of Room in etcd, in bytes. Beyond it, Encode omits the smallest catalogues: after a
+// restart they count as new.
+const spaceLimit = 96 << 10
 
 // Encode is a text for ConfigMap v1.ConfigMapOwners.
-func (r Room) Encode() string {
+func (r Space) Encode() string {
 	largest := slices.SortedFunc(maps.Keys(r), func(a, b string) int {
 		return cmp.Or(r[b].Bytes-r[a].Bytes, cmp.Compare(a, b))
 	})
 	var text strings.Builder
 	for _, place := range largest {
 		line := fmt.Sprintln(place, r[place].Versions, r[place].Bytes)
-		if text.Len()+len(line) > roomLimit {
+		if text.Len()+len(line) > spaceLimit {
 			break
 		}
 		text.WriteString(line)
@@ -187,9 +189,9 @@ func (r Room) Encode() string {
 	return text.String()
 }
 
-// DecodeRoom reads the result of Encode, and leaves out what it can't read.
-func DecodeRoom(text string) Room {
-	found := Room{}
+// DecodeSpace reads the result of Encode, and omits invalid parts.
+func DecodeSpace(text string) Space {
+	found := Space{}
 	for line := range strings.Lines(text) {
 		var place string
 		var had Weight
@@ -200,7 +202,7 @@ func DecodeRoom(text string) Room {
 	return found
 }
 
-// placeIn is what Room knows a source by, after a restore and under another UID too.
+// placeIn is the key of a source in Room, which a restore and another UID don't change.
 func (s *Source) placeIn() string {
 	if s.git == "" || len(s.addons) == 0 {
 		return partOf(s.Name)
@@ -208,19 +210,21 @@ func (s *Source) placeIn() string {
 	return partOf(s.git, string(s.addons[0].addon.Name))
 }
 
-// growth is by how much a weight exceeds another one, in bytes, with versions as what they may take of mostOfAll.
+// growth is the amount by which a weight exceeds another one, in bytes, with versions converted by their part of
+// mostOfAll.
 func (w Weight) growth(had Weight) int {
 	return max(0, w.Bytes-had.Bytes) + max(0, w.Versions-had.Versions)*(mostOfAll.Bytes/mostOfAll.Versions)
 }
 
-// beyond finds the Custom catalogues for which there is no room, and what the others have. Those come first that grew least since there was
-// room for them last: what grew past admission, of any age, takes nobody's place. Then the oldest come.
-func beyond(sources []*Source, had Room) (left map[types.UID]*NoRoomError, has Room) {
+// beyond finds the Custom catalogues for which there is no space, and the weights of the others. Catalogues that grew
+// least since there was space for them last have precedence, so one that grew past admission displaces no other,
+// regardless of its age. Then older ones have precedence.
+func beyond(sources []*Source, had Space) (left map[types.UID]*NoSpaceError, has Space) {
 	first := slices.SortedFunc(slices.Values(sources), func(a, b *Source) int {
 		return cmp.Or(a.weight.growth(had[a.place])-b.weight.growth(had[b.place]),
 			a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
 	})
-	left, has = map[types.UID]*NoRoomError{}, Room{}
+	left, has = map[types.UID]*NoSpaceError{}, Space{}
 	all, of := Weight{}, map[string]Weight{}
 	for _, source := range first {
 		author := source.author()
@@ -228,9 +232,9 @@ func beyond(sources []*Source, had Room) (left map[types.UID]*NoRoomError, has R
 		switch {
 		case source.Type == v1.CatalogueCore:
 		case !own.within(mostOfAuthor):
-			left[source.UID] = &NoRoomError{Catalogue: source.Name, Author: author}
+			left[source.UID] = &NoSpaceError{Catalogue: source.Name, Author: author}
 		case !sum.within(mostOfAll):
-			left[source.UID] = &NoRoomError{Catalogue: source.Name}
+			left[source.UID] = &NoSpaceError{Catalogue: source.Name}
 		default:
 			of[author], all, has[source.place] = own, sum, source.weight
 		}

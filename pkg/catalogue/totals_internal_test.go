@@ -14,19 +14,19 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// sized is what was read of a catalogue with so many versions that was made in that second.
+// sized is a catalogue as read, with so many versions, created in that second.
 func sized(name string, second int64, versions int) *Source {
 	return &Source{
 		Name: name, UID: types.UID(name), Created: time.Unix(second, 0), place: name, weight: Weight{Versions: versions, Bytes: 1000 * versions},
 	}
 }
 
-// Red when a catalogue that was there first grows past admission and takes the room of others, at once or after a restart, also of one that
-// grows a little itself; when they change places with the next merge; when what shrinks loses its room; and when none comes once there is
-// room.
-func TestWhatGrowsTakesNobodysRoom(t *testing.T) {
+// TestWhatGrowsTakesNoSpaceOfOthers fails when the oldest catalogue grows past admission and displaces others, at once or
+// after a restart, also one that grows a little itself; when the two change places with the next merge; when a
+// catalogue that shrinks loses its space; and when none is merged once there is space.
+func TestWhatGrowsTakesNoSpaceOfOthers(t *testing.T) {
 	t.Parallel()
-	had := Room{}
+	had := Space{}
 	find := func(why string, want []types.UID, sources ...*Source) {
 		t.Helper()
 		for _, again := range []string{"", " again", " after a restart"} {
@@ -34,7 +34,7 @@ func TestWhatGrowsTakesNobodysRoom(t *testing.T) {
 			if got := slices.Sorted(maps.Keys(left)); cmp.Diff(want, got) != "" {
 				t.Errorf("%s%s: %v are left out, want %v", why, again, got, want)
 			}
-			had = DecodeRoom(has.Encode())
+			had = DecodeSpace(has.Encode())
 			slices.Reverse(sources)
 		}
 	}
@@ -55,7 +55,7 @@ func TestWhatGrowsTakesNobodysRoom(t *testing.T) {
 	find("another one goes", nil, sized("first", 1, 5_000), next, late)
 }
 
-// Red when versions in place of bytes, or bytes in place of versions, are no growth.
+// TestGrowth fails when more versions with fewer bytes, or more bytes with fewer versions, are no growth.
 func TestGrowth(t *testing.T) {
 	t.Parallel()
 	had := Weight{Versions: 100, Bytes: 1 << 20}
@@ -75,7 +75,8 @@ func TestGrowth(t *testing.T) {
 	}
 }
 
-// Red when a catalogue has another weight when it is read than when it is admitted.
+// TestWhatIsReadWeighsAsWhatIsAdmitted fails when the weight of a catalogue as read differs from its weight at
+// admission.
 func TestWhatIsReadWeighsAsWhatIsAdmitted(t *testing.T) {
 	t.Parallel()
 	object := &v1.AddonCatalogue{Spec: v1.AddonCatalogueSpec{Type: v1.CatalogueCustom, Priority: 3}}

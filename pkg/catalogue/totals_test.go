@@ -16,7 +16,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 )
 
-// crowd is a catalogue with so many versions, of so many bytes each, that was made in that second.
+// crowd is a catalogue with so many versions, of so many bytes each, created in that second.
 func crowd(name string, second int64, versions, bytes int) *v1.AddonCatalogue {
 	object := authored(name, v1.CatalogueCustom, 0)
 	object.CreationTimestamp = metav1.NewTime(time.Unix(second, 0))
@@ -30,7 +30,7 @@ func crowd(name string, second int64, versions, bytes int) *v1.AddonCatalogue {
 	return object
 }
 
-// leftOut are the names of the catalogues for which a merge had no room.
+// leftOut are the names of the catalogues for which a merge had no space.
 func leftOut(merged catalogue.Merged) (names []string) {
 	for uid := range merged.Beyond {
 		names = append(names, strings.TrimPrefix(string(uid), "uid-"))
@@ -39,8 +39,9 @@ func leftOut(merged catalogue.Merged) (names []string) {
 	return names
 }
 
-// Red when all Custom catalogues together, or those of one author, have versions or bytes without a bound; when an older one goes for a
-// newer one, or any for a Core one; and when a platform of 5,000 versions is refused.
+// TestCustomCataloguesHaveTotals fails when the versions or bytes of all Custom catalogues together, or of one
+// author, are not limited; when an older catalogue is left out for a newer one, or any for a Core one; and when a
+// platform of 5,000 versions is refused.
 func TestCustomCataloguesHaveTotals(t *testing.T) {
 	t.Parallel()
 	core := crowd("core", 1, 12_000, 1)
@@ -100,10 +101,11 @@ func TestCustomCataloguesHaveTotals(t *testing.T) {
 	}
 }
 
-// Red when what catalogues had takes etcd without a bound, when the largest are forgotten first, and when what can't be read stops the rest.
-func TestRoomIsStoredWithinABound(t *testing.T) {
+// TestSpaceIsStoredWithinABound fails when the stored weights of catalogues are not limited, when the largest are
+// omitted first, and when an invalid part makes the rest unreadable.
+func TestSpaceIsStoredWithinABound(t *testing.T) {
 	t.Parallel()
-	had := catalogue.Room{}
+	had := catalogue.Space{}
 	for i := range 10_000 {
 		had[fmt.Sprintf("%016x", i)] = catalogue.Weight{Versions: 1, Bytes: 1000 + i}
 	}
@@ -111,19 +113,20 @@ func TestRoomIsStoredWithinABound(t *testing.T) {
 	if len(text) > 96<<10 || len(text) < 95<<10 {
 		t.Errorf("%d bytes", len(text))
 	}
-	found := catalogue.DecodeRoom("nonsense\n" + text)
+	found := catalogue.DecodeSpace("nonsense\n" + text)
 	if len(found) < 3000 || found[fmt.Sprintf("%016x", 9_999)] != (catalogue.Weight{Versions: 1, Bytes: 10_999}) {
 		t.Errorf("%d are known, the largest with %+v", len(found), found[fmt.Sprintf("%016x", 9_999)])
 	}
 }
 
-// Red when a catalogue for which there is no room gets names, or loses those that it owns to another.
-func TestACatalogueWithoutRoomKeepsItsNames(t *testing.T) {
+// TestACatalogueWithoutSpaceKeepsItsNames fails when a catalogue for which there is no space gets names, or loses its
+// own to another.
+func TestACatalogueWithoutSpaceKeepsItsNames(t *testing.T) {
 	t.Parallel()
 	victim := crowd("victim", 3, 9000, 1)
 	objects := []*v1.AddonCatalogue{crowd("a", 1, 9000, 1), crowd("b", 2, 9000, 1), victim, authored("shadow", "", 1000, "victim-0: 9.0.0", "victim-100: 9.0.0")}
 	merged := catalogue.Merge(sourcesOf(t, objects...), catalogue.Claims{Owners: catalogue.Owners{"victim-0": {"victim"}}})
-	if !maps.EqualFunc(merged.Beyond, map[types.UID]bool{victim.UID: true}, func(*catalogue.NoRoomError, bool) bool { return true }) {
+	if !maps.EqualFunc(merged.Beyond, map[types.UID]bool{victim.UID: true}, func(*catalogue.NoSpaceError, bool) bool { return true }) {
 		t.Fatalf("left out: %v", leftOut(merged))
 	}
 	if merged.Addons["victim-0"] != nil || !slices.Equal(merged.Owners["victim-0"], []string{"victim"}) {
@@ -137,8 +140,9 @@ func TestACatalogueWithoutRoomKeepsItsNames(t *testing.T) {
 	}
 }
 
-// Red when what does not grow is refused, or what grows beyond the share of an author or what all may have is not.
-func TestCheckRoom(t *testing.T) {
+// TestCheckSpace fails when a change that adds no weight is refused, or one that exceeds the share of an author or the
+// limit of all is not.
+func TestCheckSpace(t *testing.T) {
 	t.Parallel()
 	of := func(versions int) catalogue.Weight { return catalogue.Weight{Versions: versions, Bytes: versions} }
 	for _, test := range []struct {
@@ -154,7 +158,7 @@ func TestCheckRoom(t *testing.T) {
 		{"bytes alone are too many", of(1), of(1), catalogue.Weight{Versions: 1, Bytes: 40 << 20}, "or 32 MiB"},
 	} {
 		got := ""
-		if err := catalogue.CheckRoom("me", func() catalogue.Weight { return test.others }, test.before, test.after); err != nil {
+		if err := catalogue.CheckSpace("me", func() catalogue.Weight { return test.others }, test.before, test.after); err != nil {
 			got = err.Error()
 		}
 		if !strings.Contains(got, test.want) || test.want == "" && got != "" {
@@ -163,7 +167,8 @@ func TestCheckRoom(t *testing.T) {
 	}
 }
 
-// Red when a scale counts what is not merged, what the author has itself, or what an edit made of a catalogue as it was before.
+// TestAScaleWeighsOthers fails when a scale counts catalogues that are not merged, the author's own, or the weight of
+// a catalogue from before an edit.
 func TestAScaleWeighsOthers(t *testing.T) {
 	t.Parallel()
 	core, role, elsewhere := crowd("core", 1, 10, 1), crowd("role", 1, 10, 1), crowd("elsewhere", 1, 10, 1)

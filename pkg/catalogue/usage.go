@@ -21,7 +21,7 @@ type UsedVersion struct {
 // SeedUsage counts the installations of a seed by version.
 type SeedUsage struct {
 	Seed string
-	// LastSeen is the time of the count if the seed does not answer now, else zero.
+	// LastSeen is the time of the count if the seed does not answer now, otherwise zero.
 	LastSeen time.Time
 	// Installations by version, all above 0.
 	Installations map[UsedVersion]int
@@ -44,8 +44,8 @@ type Offering struct {
 	Spec   *v1.AddonCatalogueSpec
 }
 
-// Withdrawn lists what the first offering has and none of the others does. If a whole add-on is
-// withdrawn, this includes its undecided version. What is left out of the merge counts on neither side.
+// Withdrawn lists the versions that only the first offering has. If a whole add-on is withdrawn, this includes its
+// undecided version. Versions that are left out of the merge count on neither side.
 func Withdrawn(owners Owners, before Offering, remaining ...Offering) []UsedVersion {
 	stays, stayed := map[UsedVersion]bool{}, owners.merged(remaining)
 	for _, one := range remaining {
@@ -59,8 +59,8 @@ func Withdrawn(owners Owners, before Offering, remaining ...Offering) []UsedVers
 	})
 }
 
-// merged says of all offerings whether an add-on of one is merged: a Core catalogue reserves its name, and else it belongs to its
-// owners among those that offer it, where it has any.
+// merged returns a function that reports whether an add-on of one of the offerings is merged. A Core catalogue
+// reserves its name; otherwise it belongs to its owners among those that offer it, if it has any.
 func (o Owners) merged(all []Offering) func(of Offering, addon string) bool {
 	reserved, owned := map[string]bool{}, map[string]bool{}
 	for _, one := range all {

@@ -10,14 +10,14 @@ import (
 	"github.com/Masterminds/semver/v3"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/lru"
+	"github.com/trellis-addons/trellis/pkg/base/lru"
 )
 
 // describeTail is the suffix of git-describe: the number of commits and the abbreviated commit.
 var describeTail = regexp.MustCompile(`-[0-9]+-g[0-9a-f]{4,40}(-dirty)?$`)
 
-// preRelease matches suffixes of releases still to come. Other suffixes come from vendors
-// (-gke.100, -eks-113cf36, -do.0) and don't change what the version offers.
+// preRelease matches suffixes of pre-releases. Other suffixes come from vendors (-gke.100, -eks-113cf36, -do.0) and
+// don't change the features of the version.
 var preRelease = regexp.MustCompile(`(?i)^(alpha|beta|rc|pre|preview|dev|snapshot|nightly|canary)([.-]?[0-9]+(\.[0-9]+)*)?([.+-]|$)`)
 
 // PlatformVersion parses a version of KKP or Kubernetes. It removes a leading v, git-describe
@@ -59,9 +59,8 @@ func addonVersion(text string) *semver.Version {
 	return parsed
 }
 
-// Key is the identity of an add-on's version. A leading v and build metadata don't count, and
-// missing numbers are zero: v1, 1.0.0 and 1.0.0+build are one version. A text that is no semantic
-// version is its own key.
+// Key is the identity of an add-on's version. A leading v and build metadata don't count, and missing numbers are
+// zero: v1, 1.0.0 and 1.0.0+build are one version. A text that is no semantic version is its own key.
 func Key(version string) string {
 	return key(version, addonVersion(version))
 }
@@ -96,7 +95,7 @@ func compare(a string, parsedA *semver.Version, b string, parsedB *semver.Versio
 	return cmp.Compare(a, b)
 }
 
-// IsRange says whether a text is a range: it has one of <>=~^*,|, a space, or an x for a number.
+// IsRange reports whether a text is a range: it has one of <>=~^*,|, a space, or an x for a number.
 func IsRange(wanted string) bool {
 	if strings.ContainsAny(wanted, "<>=~^*,| ") {
 		return true
@@ -117,7 +116,7 @@ type Range struct {
 	constraints *semver.Constraints
 }
 
-// RangeError says that a text is no range of versions.
+// RangeError reports that a text is no range of versions.
 type RangeError struct {
 	Range string
 	err   error
@@ -129,7 +128,7 @@ func (e *RangeError) Error() string {
 
 func (e *RangeError) Unwrap() error { return e.err }
 
-// ParseRange parses a range. It caches results, as catalogues repeat a few ranges.
+// ParseRange parses a range. It caches results, since catalogues repeat a few ranges.
 func ParseRange(text string) (*Range, error) {
 	known, ok := parsedRanges.Get(text)
 	if !ok {
@@ -148,7 +147,7 @@ func CheckGitRef(ref *v1.GitRef) error {
 	return err
 }
 
-// Contains says whether the range has a version; a pre-release only if either of them allows it.
+// Contains reports whether the range has a version; a pre-release only if either of them allows it.
 func (r *Range) Contains(version *semver.Version, preReleases bool) bool {
 	if !preReleases {
 		return r.constraints.Check(version)
@@ -163,8 +162,8 @@ const cachedRanges = 4096
 
 var parsedRanges = lru.New[string, rangeResult](cachedRanges, nil)
 
-// IsEmptyRange says whether a range has no version: neither the lowest, nor one that it names, nor one after that. "" and texts that are
-// no ranges are not empty.
+// IsEmptyRange reports whether a range has no version: neither the lowest, nor one that it names, nor one after that.
+// "" and texts that are no ranges are not empty.
 func IsEmptyRange(text string) bool {
 	parsed, err := ParseRange(text)
 	if text == "" || err != nil {
@@ -173,15 +172,16 @@ func IsEmptyRange(text string) bool {
 	candidates := []semver.Version{*semver.New(0, 0, 0, "", "")}
 	for _, word := range versionWords.FindAllString(text, -1) {
 		if at, err := semver.NewVersion(word); err == nil {
-			later, _ := at.SetPrerelease(at.Prerelease() + ".0") // of a release itself, where that can't be
+			later, _ := at.SetPrerelease(at.Prerelease() + ".0") // the release itself if it is no pre-release
 			candidates = append(candidates, *at, later, at.IncPatch(), at.IncMinor(), at.IncMajor())
 		}
 	}
 	return !slices.ContainsFunc(candidates, func(one semver.Version) bool { return parsed.Contains(&one, true) })
 }
 
-// SampleKubernetes is a release of Kubernetes by which a version is tried: the lowest minor that its constraints admit, from the oldest on
-// that Trellis is for; else one that they name, or the one after that. Empty: none of these fits.
+// SampleKubernetes is the release of Kubernetes for a check of a version: the lowest minor that its constraints
+// admit, starting with the oldest that Trellis supports; otherwise one that they name, or the one after that. Empty:
+// none of these fits.
 func SampleKubernetes(version *v1.AddonVersion) string {
 	const oldest, newest = 34, 99
 	first := semver.New(1, oldest, 0, "", "")
@@ -206,7 +206,7 @@ func SampleKubernetes(version *v1.AddonVersion) string {
 	return ""
 }
 
-// versionWords are the versions in a range, without what stands for any number.
+// versionWords are the versions in a range, without wildcards.
 var versionWords = regexp.MustCompile(`[0-9]+(\.[0-9]+){0,2}(-[0-9A-Za-z.-]+)?`)
 
 type rangeResult struct {

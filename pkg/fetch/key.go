@@ -52,8 +52,8 @@ func (k Kinds) RevisionKey(reference Reference, revision Revision) [sha256.Size]
 	return digest(append(parts, revision.Name, revision.Digest, string(identity[:])))
 }
 
-// texts are a struct's fields in order. Different values give different texts, since only the last
-// field may be a list. It panics for other types, which keys would miss.
+// texts are a struct's fields in order. Different values have different texts, since only the last field may be a
+// list. It panics for other types, which keys would miss.
 func texts(of any) []string {
 	value := reflect.ValueOf(of)
 	parts := []string{}
@@ -70,7 +70,7 @@ func texts(of any) []string {
 			}
 		}
 		if field.Kind() != reflect.String {
-			panic(fmt.Sprintf("field %s of %T is no text, and can't be part of a key", value.Type().Field(i).Name, of))
+			panic(fmt.Sprintf("field %s of %T is not a string, and can't be part of a key", value.Type().Field(i).Name, of))
 		}
 		parts = append(parts, field.String())
 	}

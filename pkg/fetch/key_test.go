@@ -35,9 +35,9 @@ func TestHost(t *testing.T) {
 	}
 }
 
-// AC29: Whatever differs in a reference gives it another key: content of one is never handed out
-// for another.
-func TestKeysTellReferencesApart(t *testing.T) {
+// TestKeysDistinguishReferences (AC29): Every difference between references results in another key: content of one is
+// never returned for another.
+func TestKeysDistinguishReferences(t *testing.T) {
 	key := map[[32]byte]string{}
 	for why, reference := range map[string]fetch.Reference{
 		"git":              {Location: git.Location{Remote: "x", Path: "y"}},
@@ -60,7 +60,7 @@ func TestKeysTellReferencesApart(t *testing.T) {
 	}
 }
 
-// AC29: The public part of credentials holds no secret.
+// TestPublicCredentialsHoldNoSecret (AC29): The public part of credentials has no secret.
 func TestPublicCredentialsHoldNoSecret(t *testing.T) {
 	secret := []byte("canary")
 	for why, credentials := range map[string]fetch.Credentials{

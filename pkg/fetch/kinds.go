@@ -55,7 +55,7 @@ func (k Kinds) Source(reference Reference) (Source, error) {
 	return nil, errNotServed
 }
 
-// Name is that of the kind that serves a reference; "": none does.
+// Name is the name of the kind that serves a reference; "": none does.
 func (k Kinds) Name(reference Reference) string {
 	if kind := k.kindOf(reference.Location); kind != nil {
 		return kind.name
@@ -93,9 +93,8 @@ func (k Kinds) SecretKeys() SecretKeys {
 	return append(secret, public...)
 }
 
-// Reference makes a reference from a catalogue's source, with the credentials of its Secrets, which
-// it reads with secret. Errors: those of secret, *NotServedError, and *NotFoundError for a Secret
-// without certificate authorities.
+// Reference creates a reference from a catalogue's source, with the credentials of its Secrets, which it reads with
+// secret. Errors: those of secret, *NotServedError, and *NotFoundError for a Secret without certificate authorities.
 func (k Kinds) Reference(source v1.SourceKind, secret func(name string) (*corev1.Secret, error)) (Reference, error) {
 	for _, kind := range k.served {
 		location, ok := kind.locate(source)

@@ -20,19 +20,19 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/image"
 )
 
-// kinds are those of the product and two that are as careless as the contract allows.
+// kinds are those of the product and two that use the freedom of the contract.
 var kinds = fetch.NewKinds(
 	fetch.Serve(git.New(nil)), fetch.Serve(image.New(nil)), fetch.Serve(helmrepo.New(nil)),
 	fetch.Serve(careless[bucket]{name: "bucket"}), fetch.Serve(careless[archive]{name: "archive"}),
 )
 
-// place is what bucket and archive have instead of answers.
+// place is the constraint of the locations of careless kinds.
 type place interface {
 	comparable
 	fetch.Location
 }
 
-// careless is a kind that says nothing of itself but its name.
+// careless is a kind that defines only its name.
 type careless[L place] struct {
 	fetch.Source
 	name string
@@ -56,15 +56,15 @@ func (bucket) Host() string                                  { return "" }
 func (bucket) Mirrored(fetch.Mirrors) (fetch.Location, bool) { return nil, false }
 func (bucket) IsFixed() bool                                 { return false }
 
-// archive has those of an image.
+// archive has the fields of an image.
 type archive struct{ Image, Path string }
 
 func (archive) Host() string                                  { return "" }
 func (archive) Mirrored(fetch.Mirrors) (fetch.Location, bool) { return nil, false }
 func (archive) IsFixed() bool                                 { return false }
 
-// random sets every text below a struct to one of few, so that what is alike but for one field or
-// the place of a text comes often.
+// random sets every text below a struct to one of few, so that values that differ in one field or in the place of a
+// text are frequent.
 func random(random *rand.Rand, kind reflect.Type) reflect.Value {
 	few := []string{"", "", "", "a", "b", "ab", "git", "https://a/b"}
 	made := reflect.New(kind).Elem()
@@ -72,7 +72,7 @@ func random(random *rand.Rand, kind reflect.Type) reflect.Value {
 		text := few[random.IntN(len(few))]
 		switch field.Interface().(type) {
 		case []byte:
-			field.SetBytes(append([]byte(nil), text...)) // none, not an empty one
+			field.SetBytes(append([]byte(nil), text...)) // nil, not empty
 		case []string:
 			for range random.IntN(3) {
 				field.Set(reflect.Append(field, reflect.ValueOf(few[random.IntN(len(few))])))
@@ -84,8 +84,8 @@ func random(random *rand.Rand, kind reflect.Type) reflect.Value {
 	return made
 }
 
-// Two references have one key if, and only if, nothing differs between them: whatever a kind says
-// of itself, or does not.
+// TestKeysAreEqualForEqualReferencesOnly: Two references have the same key if, and only if, they are equal,
+// regardless of the methods of their kind.
 //
 // Red where Key leaves out the kind's name or any field, and where Identity leaves out one.
 func TestKeysAreEqualForEqualReferencesOnly(t *testing.T) {
@@ -99,7 +99,7 @@ func TestKeysAreEqualForEqualReferencesOnly(t *testing.T) {
 		reference := fetch.Reference{Location: random(source, locations[source.IntN(len(locations))]).Interface().(fetch.Location)}
 		if source.IntN(4) == 0 {
 			reference.Credentials = random(source, reflect.TypeFor[fetch.Credentials]()).Interface().(fetch.Credentials)
-			slices.Sort(reference.Credentials.Hosts) // which come in any order
+			slices.Sort(reference.Credentials.Hosts) // their order is random
 		}
 		key, text := kinds.Key(reference), fmt.Sprintf("%T%#v", reference.Location, reference)
 		if other, taken := byKey[key]; taken && other != text {
@@ -115,8 +115,8 @@ func TestKeysAreEqualForEqualReferencesOnly(t *testing.T) {
 	}
 }
 
-// What only selects a revision is in Key, and once the revision is known in RevisionKey no more.
-// All else is in both.
+// TestRevisionKeysLeaveOutSelectorsOnly: A field that only selects a revision is in Key and, once the revision is
+// known, no longer in RevisionKey. All others are in both.
 //
 // Red where RevisionKey leaves out a field of another type, the revision or the credentials.
 func TestRevisionKeysLeaveOutSelectorsOnly(t *testing.T) {
@@ -152,7 +152,7 @@ func TestRevisionKeysLeaveOutSelectorsOnly(t *testing.T) {
 	}
 }
 
-// A store knows its content by these over an upgrade.
+// TestKeysStayAsTheyWere: A store finds its content by these keys after an upgrade.
 func TestKeysStayAsTheyWere(t *testing.T) {
 	full := fetch.Credentials{
 		Username: "u", Password: "p", BearerToken: "t", PrivateKey: []byte("k"), KnownHosts: []byte("h"), DockerConfig: []byte("d"),
@@ -188,14 +188,14 @@ func TestKeysStayAsTheyWere(t *testing.T) {
 	}
 }
 
-// numbered has a field that could not be told by its text.
+// numbered has a field that is no text.
 type numbered struct {
 	Port int
 	fetch.Location
 }
 
-// Red without the checks of NewKinds.
-func TestKindsThatCannotBeToldApartAreNotServed(t *testing.T) {
+// TestKindsThatCannotBeDistinguishedAreNotServed fails without the checks of NewKinds.
+func TestKindsThatCannotBeDistinguishedAreNotServed(t *testing.T) {
 	for why, all := range map[string][]fetch.Served{
 		"one name":          {fetch.Serve(careless[bucket]{name: "git"}), fetch.Serve(git.New(nil))},
 		"one location":      {fetch.Serve(careless[bucket]{name: "a"}), fetch.Serve(careless[bucket]{name: "b"})},
@@ -212,8 +212,8 @@ func TestKindsThatCannotBeToldApartAreNotServed(t *testing.T) {
 	}
 }
 
-// Red when a kind does not take over a field of what the catalogue says, or takes what is of
-// another kind.
+// TestSourcesOfCataloguesBecomeReferences fails when a kind does not copy a field of the catalogue's source, or
+// copies one of another kind.
 func TestSourcesOfCataloguesBecomeReferences(t *testing.T) {
 	for want, source := range map[fetch.Location]v1.SourceKind{
 		git.Location{Remote: "https://x", Branch: "main", Path: "p"}: &v1.GitSource{Remote: "https://x", Path: "p"},
@@ -239,11 +239,10 @@ func TestSourcesOfCataloguesBecomeReferences(t *testing.T) {
 	}
 }
 
-// A key that a kind names is handed on, kept and read, and of two kinds that read one key each has
-// its own way.
+// TestKeysOfSecretsAreThoseOfTheKinds: A key that a kind names is distributed, kept and read, and each of two kinds
+// that read one key reads it in its own way.
 //
-// Red where SecretKeys leaves out those of a kind, or credentials reads them for all kinds in one
-// way.
+// Red where SecretKeys leaves out those of a kind, or credentials reads them for all kinds in one way.
 func TestKeysOfSecretsAreThoseOfTheKinds(t *testing.T) {
 	want := []string{
 		"username", "password", "bearerToken", "token", "ssh-privatekey", "identity", ".dockerconfigjson", "ca.crt", "known_hosts",
@@ -298,7 +297,7 @@ func TestKeysOfSecretsAreThoseOfTheKinds(t *testing.T) {
 	}
 }
 
-// located is a kind that what catalogues call Helm is of.
+// located is a kind for the source type that catalogues call Helm.
 type located struct{ careless[bucket] }
 
 func (located) Locate(source v1.SourceKind) (bucket, bool) {

@@ -40,7 +40,7 @@ func (m *Mirrors) Set(text string) error {
 		}
 		from, to = strings.TrimPrefix(from, registryScheme), strings.TrimPrefix(to, registryScheme)
 		if isURL(from) != isURL(to) {
-			return fmt.Errorf("mirror %d has a URL on one side only", len(*m)+1)
+			return fmt.Errorf("mirror %d has a URL on one side only: write two URLs, or two prefixes without scheme", len(*m)+1)
 		}
 		for _, side := range []string{from, to} {
 			if err := checkMirror(side); err != nil {
@@ -81,11 +81,11 @@ func (m Mirrors) Image(text string) (string, bool) {
 		if strings.Contains(mirror.From, "/") {
 			return "/:@"
 		}
-		return "/" // behind a host alone, a colon begins a port
+		return "/" // after a host alone, a colon begins a port
 	}, func(side string) bool { return !isURL(side) })
 }
 
-// place finds the mirror. A place that is at a mirror already stays.
+// place finds the mirror. A place that is already at a mirror does not change.
 func (m Mirrors) place(text string, ends func(Mirror) string, fits func(side string) bool) (string, bool) {
 	for _, mirror := range m {
 		if !fits(mirror.From) {
@@ -103,7 +103,7 @@ func (m Mirrors) place(text string, ends func(Mirror) string, fits func(side str
 	return text, false
 }
 
-// below removes a prefix that ends where a name ends. Hosts are compared without case.
+// below removes a prefix that ends at the end of a name. Hosts are compared without case.
 func below(text, prefix, ends string) (rest string, ok bool) {
 	if len(text) < len(prefix) || !strings.EqualFold(text[:len(prefix)], prefix) {
 		return "", false

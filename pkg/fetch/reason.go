@@ -6,8 +6,8 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// Reason is that of condition Fetched for an error. OfSource says that the error is about the source, and
-// not about something of our own.
+// Reason is the reason of condition Fetched for an error. OfSource reports that the error is about the source, and
+// not about Trellis itself.
 func Reason(err error) (reason string, ofSource bool) {
 	var (
 		missing      *NotFoundError

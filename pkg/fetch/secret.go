@@ -18,7 +18,7 @@ type SecretKey struct {
 	Read func(into *Credentials, content []byte)
 }
 
-// LoginKeys are those of Kubernetes' own Secret types, and bearerToken as in Flux.
+// LoginKeys are the keys of Kubernetes' own Secret types, and bearerToken as in Flux.
 func LoginKeys() []SecretKey {
 	token := func(into *Credentials, content []byte) { into.BearerToken = string(content) }
 	return []SecretKey{
@@ -35,12 +35,12 @@ var keyCA = SecretKey{Name: "ca.crt", Public: true, Read: func(*Credentials, []b
 // SecretKeys are the keys of source Secrets that are distributed and read.
 type SecretKeys []SecretKey
 
-// Has says whether a key is among them.
+// Has reports whether a key is in the list.
 func (k SecretKeys) Has(name string) bool {
 	return slices.ContainsFunc(k, func(key SecretKey) bool { return key.Name == name })
 }
 
-// Names of the keys.
+// Names returns the names of the keys.
 func (k SecretKeys) Names() []string {
 	names := []string{}
 	for _, key := range k {
@@ -69,12 +69,12 @@ func hosts(annotation string) []string {
 	return listed
 }
 
-// Public are the credentials that are no secret.
+// Public returns the credentials that are no secret.
 func (c Credentials) Public() Credentials {
 	return Credentials{CA: c.CA, KnownHosts: c.KnownHosts, Hosts: c.Hosts}
 }
 
-// IsSecret says whether any of them is a secret.
+// IsSecret reports whether any of them is a secret.
 func (c Credentials) IsSecret() bool {
 	return c.Username != "" || c.Password != "" || c.BearerToken != "" || len(c.PrivateKey) > 0 || len(c.DockerConfig) > 0
 }

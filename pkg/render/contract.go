@@ -1,5 +1,5 @@
-// Package render is the contract between content and objects: an Input goes in, a Result comes out.
-// gotemplate renders KKP-style manifests, chart renders Helm charts; only cmd and tests name both.
+// Package render is the contract between content and objects: an Input goes in, a Result comes out. gotemplate
+// renders KKP-style manifests, chart renders Helm charts; only cmd and tests name both.
 package render
 
 import (
@@ -15,37 +15,37 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/trellis-addons/trellis/pkg/templatedata"
+	"github.com/trellis-addons/trellis/pkg/values/templatedata"
 )
 
-// Input is what objects depend on, beside clock and randomness: so results are kept (keep.go).
+// Input is all that objects depend on, except clock and randomness. So results are cached (keep.go).
 type Input struct {
 	// Addon is the name of the add-on, for messages.
 	Addon string
-	// Tenant, such as a cluster's namespace, never shares a process. Objects don't depend on it.
+	// Tenant, such as a cluster's namespace, never shares a process with another. Objects don't depend on it.
 	Tenant string
-	// Content holds the manifests, or the chart's folder.
+	// Content is the manifests, or the chart's folder.
 	Content fs.FS
-	// Values are the merged values without those of the chart itself.
+	// Values are the merged values, without the chart's own.
 	Values map[string]any
-	// CatalogueValues are the catalogue's part of Values. In charts, where Data has secrets, tpl
-	// renders text of others without them.
+	// CatalogueValues are the catalogue's part of Values. In charts, if Data has secrets, tpl renders text from other
+	// values without them.
 	CatalogueValues map[string]any
 	// Data is the cluster's template data.
 	Data templatedata.Data
-	// Release names the Helm release and the namespace for objects without one.
+	// Release has the Helm release and the namespace for objects without one.
 	Release Release
 	// Capabilities of the user cluster, for charts.
 	Capabilities Capabilities
-	// Found are all objects that function lookup of a chart finds.
+	// Found are all objects that a chart's function lookup finds.
 	Found []*unstructured.Unstructured
-	// GuardFound makes the Secrets in Found secrets, as those in Data, for text of others.
+	// GuardFound treats the Secrets in Found as secret, like those in Data, for text of others.
 	GuardFound bool
-	// OtherMoment renders at another time: two renderings differ wherever the clock is read.
+	// OtherMoment renders at another time: two renderings differ everywhere that the clock is read.
 	OtherMoment bool
 }
 
-// Release is what a chart sees as .Release.
+// Release is the data of .Release in a chart.
 type Release struct {
 	Name, Namespace string
 	// Revision of the Helm release, from 1.
@@ -64,7 +64,7 @@ type Capabilities struct {
 	APIVersions []string
 }
 
-// Result is what rendering gives.
+// Result is the result of a rendering.
 type Result struct {
 	// Objects in the order of the manifests; CRDs of a chart's crds/ folder are among them.
 	Objects []*unstructured.Unstructured
@@ -72,14 +72,14 @@ type Result struct {
 	Chart *Chart
 }
 
-// Chart is what a Helm release record says about a chart, and its manifest.
+// Chart is the chart's description for a Helm release record, and its manifest.
 type Chart struct {
 	Name, Version, AppVersion string
-	// Manifest is the rendered text as Helm keeps it: sorted, without crds/ and hooks.
+	// Manifest is the rendered text as Helm stores it: sorted, without crds/ and hooks.
 	Manifest string
-	// Config are the user's values as Helm keeps them, without key "kkp".
+	// Config are the user's values as Helm stores them, without key "kkp".
 	Config map[string]any
-	// Hooks in the order of their kinds, as Helm sorts them before it looks at weights.
+	// Hooks in the order of their kinds, as Helm sorts them before it considers weights.
 	Hooks []Hook `json:",omitempty"`
 }
 
@@ -88,39 +88,39 @@ type Renderer interface {
 	Render(ctx context.Context, input Input) (Result, error)
 }
 
-// TemplateError says that a template or manifest is wrong.
+// TemplateError reports that a template or manifest is wrong.
 type TemplateError struct {
-	// File and Line say where; Line 0 is unknown.
+	// File and Line are its position; Line 0 is unknown.
 	File string
 	Line int
-	// Problem says what.
+	// Problem describes the error.
 	Problem string
 	Stage   Stage
 }
 
-// Stage says where in a rendering an error comes up, and so on what it depends.
+// Stage is the part of a rendering in which an error occurs, and so which input causes it.
 type Stage string
 
 const (
-	// StageExecution: a template refuses its data, or lacks something of them. Others may solve it.
+	// StageExecution: a template refuses its data, or some data is missing. Other data may solve it.
 	StageExecution Stage = ""
 	// StageContent: the content is wrong, for any data.
 	StageContent Stage = "content"
-	// StageOutput: what came out is no manifest. It comes of the template and of what its data say.
+	// StageOutput: the output is no manifest. It depends on the template and its data.
 	StageOutput Stage = "output"
-	// StageTime: it takes longer than a renderer gives it, which may be for the machine.
+	// StageTime: it exceeds a renderer's time, which may depend on the machine.
 	StageTime Stage = "time"
 )
 
-// Problems of execution that no data solve: fields that there are none of, and templates that nobody defines. A name that function
-// include is given may come of data, or of a file that is not for all eyes.
+// Problems of execution that no data solves: fields that do not exist, and undefined templates. A name for function
+// include may come from data, or from a file that not all users may see.
 var (
 	ofContent = regexp.MustCompile(
 		`can't evaluate field \S+ in type \*?(templatedata|gotemplate|chart|chartutil)\.|template "[^"]*" not defined`)
 	included = regexp.MustCompile(`no template ("[^"]*") associated`)
 )
 
-// StageOf is the stage of a problem that a template's execution reports. What function tpl renders is data.
+// StageOf is the stage of a problem that a template's execution reports. Text that function tpl renders is data.
 func StageOf(problem string) Stage {
 	if strings.Contains(problem, "error calling tpl") {
 		return StageExecution
@@ -139,19 +139,19 @@ func (e *TemplateError) Error() string {
 	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Problem)
 }
 
-// NoManifestsError says that there are no objects. It never means that all has to be removed.
+// NoManifestsError reports that there are no objects. It is never a request to remove everything.
 type NoManifestsError struct {
 	Addon string
-	// Templates is how many templates there are, all of which render to nothing for this input; 0:
-	// the content has none, as with a wrong path. A chart without any counts as one.
+	// Templates is the number of templates, all of which render to nothing for this input; 0: the content has none, as
+	// with a wrong path. A chart without templates counts as one.
 	Templates int
 }
 
 func (e *NoManifestsError) Error() string {
 	if e.Templates > 0 {
-		return fmt.Sprintf("add-on %q renders to nothing for this cluster: no template of its path gives an object", e.Addon)
+		return fmt.Sprintf("add-on %q renders no object for this cluster: no template in its path renders one", e.Addon)
 	}
-	return fmt.Sprintf("add-on %q has no manifests: its path holds no *.yaml file that renders to an object", e.Addon)
+	return fmt.Sprintf("add-on %q has no manifests: its path has no *.yaml file that renders an object", e.Addon)
 }
 
 // ValuesTemplateFile is the file that errors of a valuesTemplate name.
@@ -163,16 +163,16 @@ type ValuesInput struct {
 	Addon string
 	// Tenant is the owner of the rendering; see Input. The values don't depend on it.
 	Tenant string
-	// Template is a Go template that gives values in YAML.
+	// Template is a Go template for values in YAML.
 	Template string
-	// Data is the cluster's template data; its Variables are those that are set by flag.
+	// Data is the cluster's template data; its Variables are those set by flag.
 	Data templatedata.Data
-	// CAPI is what the template sees of Cluster API as .CAPI; nil for clusters that are of no such.
+	// CAPI is the template's view of Cluster API as .CAPI; nil for clusters of other kinds.
 	CAPI map[string]any
 }
 
-// ValuesKeeper renders values once, and keeps the result, as a Keeper does. ErrPending says that
-// the rendering takes longer: wake is called when it has ended, from any goroutine.
+// ValuesKeeper renders values once, and keeps the result, as a Keeper does. ErrPending reports that the rendering
+// takes longer: wake is called when it has ended, from any goroutine.
 type ValuesKeeper interface {
 	RenderValues(ctx context.Context, input ValuesInput, wake func()) (map[string]any, error)
 }
@@ -183,8 +183,8 @@ type ValuesRenderer interface {
 	RenderValues(ctx context.Context, input ValuesInput) (map[string]any, error)
 }
 
-// ReadAtMost reads a file of an add-on's content up to a number of bytes; whole says whether that
-// was all. Content is foreign: no file of it is read without a bound.
+// ReadAtMost reads a file of an add-on's content up to a number of bytes; whole reports whether that was all. Content
+// is foreign: no file of it is read without a limit.
 func ReadAtMost(content fs.FS, path string, most int64) (text string, whole bool, err error) {
 	file, err := content.Open(path)
 	if err != nil {
@@ -202,15 +202,15 @@ func ReadAtMost(content fs.FS, path string, most int64) (text string, whole bool
 }
 
 const (
-	// MaxFoundBytes of all objects that function lookup finds, as JSON.
+	// MaxFoundBytes is the limit for all objects that function lookup finds, as JSON.
 	MaxFoundBytes = 20 << 20
-	// MaxFoundObject of one of them.
+	// MaxFoundObject is the limit for one of them.
 	MaxFoundObject = 2 << 20
-	// shortestSecret is the length of texts of Secrets that count; shorter ones occur in any text.
+	// shortestSecret is the minimum length of texts of Secrets that count; shorter ones occur in any text.
 	shortestSecret = 4
 )
 
-// OtherTime is the clock at another moment. No part of it is today's.
+// OtherTime is the clock at another moment. It shares no part with the present date.
 var OtherTime = time.Date(1999, time.August, 7, 16, 5, 4, 0, time.UTC)
 
 // SecretTexts are the texts of the Secrets among objects, encoded and decoded, each once.

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Hook is an object of a chart that is made at certain events of a release, and not with it. Its
-// text is only in the object, so the two can't differ.
+// Hook is an object of a chart that is created at certain events of a release, not with it. Its text is only in the
+// object, so the two can't differ.
 type Hook struct {
 	// Path of the template, from the chart's folder up.
 	Path string
@@ -19,7 +19,7 @@ type Hook struct {
 	Weight int
 	// DeletePolicies are some of HookDeletePolicies. None is before-hook-creation.
 	DeletePolicies []string `json:",omitempty"`
-	// LogPolicies say when the helm program shows its logs; see HookLogPolicies.
+	// LogPolicies decide when the helm program shows its logs; see HookLogPolicies.
 	LogPolicies []string `json:",omitempty"`
 	Object      *unstructured.Unstructured
 }
@@ -27,38 +27,38 @@ type Hook struct {
 // HookTest is the event of `helm test`.
 const HookTest = "test"
 
-// HookEvents are all events, in the words of Helm (pkg/release/hook.go).
+// HookEvents are all events, as Helm names them (pkg/release/hook.go).
 var HookEvents = []string{
 	"pre-install", "post-install", "pre-upgrade", "post-upgrade", "pre-rollback", "post-rollback", "pre-delete", "post-delete", HookTest,
 }
 
-// HookDeletePolicies say when an object of a hook is deleted.
+// HookDeletePolicies decide when an object of a hook is deleted.
 var HookDeletePolicies = []string{"before-hook-creation", "hook-succeeded", "hook-failed"}
 
-// HookLogPolicies say when the helm program shows what the pods of a hook printed.
+// HookLogPolicies decide when the helm program shows the output of a hook's pods.
 var HookLogPolicies = []string{"hook-succeeded", "hook-failed"}
 
 const maxHookPath = 1024
 
-// Check refuses a hook that no renderer of ours would give. Errors are *TemplateError.
+// Check refuses a hook that no renderer of ours returns. Errors are *TemplateError.
 func (h Hook) Check() error {
 	var problem string
 	switch {
 	case h.Object == nil || h.Object.GetAPIVersion() == "" || h.Object.GetKind() == "" || h.Object.GetName() == "":
 		problem = "has no object"
 	case len(h.Path) > maxHookPath || strings.ContainsFunc(h.Path, func(char rune) bool { return char < ' ' }):
-		problem = "has a path that is none"
+		problem = "has a path that is not valid"
 	case len(h.Events) == 0 || !someOf(h.Events, HookEvents):
-		problem = "has no event, or one that is not known, or one twice"
+		problem = "has no event, an unknown event, or one event twice"
 	case !someOf(h.DeletePolicies, HookDeletePolicies) || !someOf(h.LogPolicies, HookLogPolicies):
-		problem = "has a policy that is not known, or one twice"
+		problem = "has an unknown policy, or one policy twice"
 	default:
 		return nil
 	}
 	return &TemplateError{File: h.Path[:min(len(h.Path), maxHookPath)], Problem: fmt.Sprintf("a hook %s", problem)}
 }
 
-// someOf says whether all words are known, and none is there twice.
+// someOf reports whether all words are known, and each occurs once.
 func someOf(words, known []string) bool {
 	if len(words) > len(known) {
 		return false

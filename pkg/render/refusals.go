@@ -2,20 +2,20 @@ package render
 
 import "fmt"
 
-// LimitError says that a rendering takes or gives more than is allowed.
+// LimitError reports that a rendering uses or returns more than is allowed.
 type LimitError struct {
-	// What is counted, such as "objects".
+	// What is the counted unit, such as "objects".
 	What string
 	Max  int
 }
 
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("the add-on is too large: at most %d %s are taken", e.Max, e.What)
+	return fmt.Sprintf("the add-on is too large: at most %d %s are allowed", e.Max, e.What)
 }
 
-// ChartError says that a folder is no chart, or that the chart refuses values or cluster.
+// ChartError reports that a folder is no chart, or that the chart refuses values or cluster.
 type ChartError struct {
-	// Chart is the name where it is known.
+	// Chart is the name, if it is known.
 	Chart string
 	// Problem has no value in it.
 	Problem string
@@ -29,7 +29,7 @@ func (e *ChartError) Error() string {
 	return fmt.Sprintf("chart %q %s", e.Chart, e.Problem)
 }
 
-// DependenciesMissingError says that a chart's charts/ folder lacks dependencies.
+// DependenciesMissingError reports that a chart's charts/ folder lacks dependencies.
 type DependenciesMissingError struct {
 	Chart   string
 	Missing []string
@@ -39,65 +39,64 @@ func (e *DependenciesMissingError) Error() string {
 	return fmt.Sprintf("chart %q lacks its dependencies %q: vendor them with `helm dependency build`", e.Chart, e.Missing)
 }
 
-// What an ExhaustedError is about.
+// Limits of an ExhaustedError.
 const (
 	LimitMemory = "memory"
 	LimitCPU    = "cpu"
 	LimitTime   = "time"
 )
 
-// ExhaustedError says that a rendering was ended since it takes too much.
+// ExhaustedError reports that a rendering was ended because it exceeded a limit.
 type ExhaustedError struct {
 	Addon string
-	// Limit is what ran out: LimitMemory, LimitCPU or LimitTime.
+	// Limit is the exceeded one: LimitMemory, LimitCPU or LimitTime.
 	Limit string
-	// Most is how much is allowed, with its unit.
+	// Most is the limit, with its unit.
 	Most string
 }
 
 func (e *ExhaustedError) Error() string {
-	return fmt.Sprintf("rendering add-on %q was ended: it takes more than the allowed %s of %s", e.Addon, e.Most, e.Limit)
+	return fmt.Sprintf("rendering add-on %q was stopped: it takes more than the allowed %s of %s", e.Addon, e.Most, e.Limit)
 }
 
-// DiedError says that a renderer's process ended by itself in a rendering.
+// DiedError reports that a renderer's process ended in a rendering, although the manager did not kill it.
 type DiedError struct {
 	Addon string
 	Of    DiedOf
 }
 
-// DiedOf is what a renderer died of; empty where that is not known.
+// DiedOf is the cause of a renderer's death; empty if it is unknown.
 type DiedOf string
 
 const (
 	// DiedOfStack: its stack ran out, as it does when a template calls itself without end.
 	DiedOfStack DiedOf = "stack"
-	// DiedOfMemory: it asked for more memory at once than it may have.
+	// DiedOfMemory: it requested more memory at once than it may have.
 	DiedOfMemory DiedOf = "memory"
 )
 
 func (e *DiedError) Error() string {
 	switch e.Of {
 	case DiedOfStack:
-		return fmt.Sprintf("the stack of the renderer ran out with add-on %q: look for a template that calls itself without end", e.Addon)
+		return fmt.Sprintf("rendering add-on %q overflowed the stack: look for a template that calls itself without end", e.Addon)
 	case DiedOfMemory:
-		return fmt.Sprintf("the renderer of add-on %q asked for more memory at once than it may have: "+
-			"look for very large texts or lists", e.Addon)
+		return fmt.Sprintf("rendering add-on %q needs more memory at once than is allowed: look for very large strings or lists", e.Addon)
 	}
-	return fmt.Sprintf("the renderer ended by itself while it rendered add-on %q", e.Addon)
+	return fmt.Sprintf("the renderer of add-on %q exited unexpectedly", e.Addon)
 }
 
-// LostError says that another killed a renderer's process in a rendering: the kernel without
-// memory, or an administrator. The add-on may be right, and another try may succeed.
+// LostError reports that another process killed a renderer in a rendering: the kernel without memory, or an
+// administrator. The add-on may be right, and another try may succeed.
 type LostError struct{ Addon string }
 
 func (e *LostError) Error() string {
-	return fmt.Sprintf("the renderer of add-on %q was killed from outside, as the kernel does when memory of the machine or of the "+
-		"container runs out; nothing says that the add-on is at fault", e.Addon)
+	return fmt.Sprintf("the renderer of add-on %q was killed by another process or by the kernel, which does so if the machine or the "+
+		"container runs out of memory; the add-on is not necessarily the cause", e.Addon)
 }
 
-// ProtocolError says that a child gave a wrong answer: a mistake of ours, or an attack on it.
+// ProtocolError reports that a child sent an invalid answer: because of a bug of Trellis, or an attack on the child.
 type ProtocolError struct{ Problem string }
 
 func (e *ProtocolError) Error() string {
-	return "the renderer gave an answer that is none: " + e.Problem
+	return "the renderer's answer is not valid: " + e.Problem
 }

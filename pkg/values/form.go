@@ -11,7 +11,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// FieldError says what is wrong with a field of a form; never its value.
+// FieldError describes a problem of a form's field. It never has the field's value.
 type FieldError struct {
 	// Field is the internal name, DisplayName is for users.
 	Field, DisplayName string

@@ -16,7 +16,7 @@ const longestKey = 64
 
 // MarksError says that values contain template marks.
 type MarksError struct {
-	// Path leads to the text, or to the map whose key it is.
+	// Path leads to the text, or to the map with the key.
 	Path  string
 	IsKey bool
 }
@@ -26,8 +26,8 @@ func (e *MarksError) Error() string {
 	if e.IsKey {
 		what = "a key below " + strconv.Quote(e.Path)
 	}
-	return what + ` holds template marks ("{{", or "{" at its end): values beside secrets of the cluster or of the platform must ` +
-		"not; whoever writes the catalogue may put such text into the version's values"
+	return what + ` holds template marks ("{{", or "{" at its end), which are not allowed in values of an installation that gets ` +
+		"secrets of the cluster or of the platform; the author of the catalogue may put such text into the version's values"
 }
 
 // CheckMarks refuses values with a text or key that contains a template mark, or that could
@@ -40,10 +40,10 @@ func CheckMarks(content map[string]any) error {
 	return nil
 }
 
-// PlaceOf says where an installation's own values come from: possibly the custom core list.
+// PlaceOf names the source of an installation's own values, which may be the custom core list.
 func PlaceOf(installation *v1.AddonInstallation) string {
 	if installation.Spec.CoreAddon && installation.Annotations[v1.AnnotationCoreOrigin] == v1.OriginList {
-		return `spec.values (its item's, in ConfigMap custom-core-addons of the platform namespace, or set here)`
+		return `spec.values (of this installation, or of its item in ConfigMap custom-core-addons of the platform namespace)`
 	}
 	return "spec.values"
 }

@@ -11,7 +11,7 @@ import (
 // What a chart may give to tpl beside the secrets of a cluster holds nothing that a template would
 // run. Red when keys are not looked at, when lists are not, or when a mark may be split over two
 // texts that are joined.
-func TestTemplateMarksAreFoundWhereverTheyStand(t *testing.T) {
+func TestTemplateMarksAreFoundEverywhere(t *testing.T) {
 	for _, test := range []struct{ why, document, want string }{
 		{"nothing", `{}`, ""},
 		{"JSON in a text", `{"a": "{\"b\": {\"c\": {}}}"}`, ""},

@@ -24,7 +24,7 @@ type Origins map[string]string
 // OriginPlatform is the origin of values of the platform that a set grants (ADR 67).
 const OriginPlatform = "platform values"
 
-// Of are the merged values that come from an origin, as they stand at their paths.
+// Of are the merged values of an origin.
 func (o Origins) Of(merged map[string]any, origin string) []any {
 	return o.of(merged, origin, nil, nil)
 }
@@ -50,8 +50,8 @@ func (e *ReservedKeyError) Error() string {
 	return fmt.Sprintf("values of %s: key %q is reserved for the cluster's data: choose another", e.Origin, e.Key)
 }
 
-// LimitError says that merged values are too large. It does not tell how large: some layers are
-// secret, and who edits another one would learn the length of each value.
+// LimitError says that merged values are too large. It does not say how large: some layers are secret, and a user who
+// edits another layer would learn the length of each value.
 type LimitError struct {
 	// What is "bytes" or "levels".
 	What string
@@ -181,7 +181,7 @@ const (
 	MaxDepth = 32
 )
 
-// DecodeError says what is wrong with a document of values.
+// DecodeError describes a problem of a document of values.
 type DecodeError struct {
 	// Line counts from 1; 0 is unknown.
 	Line int
@@ -194,7 +194,7 @@ func (e *DecodeError) Error() string {
 }
 
 // Decode reads values from YAML or JSON. Whole numbers that fit are int64, others float64. An empty
-// document gives no values. The error is a *DecodeError.
+// document has no values. The error is a *DecodeError.
 func Decode(data []byte) (map[string]any, error) {
 	content, err := strictyaml.Decode(data, strictyaml.Limits{Bytes: MaxBytes, Depth: MaxDepth})
 	if problem, ok := errors.AsType[*strictyaml.Error](err); ok {
@@ -209,5 +209,5 @@ func Decode(data []byte) (map[string]any, error) {
 	case map[string]any:
 		return content, nil
 	}
-	return nil, &DecodeError{Problem: "is no map of keys to values"}
+	return nil, &DecodeError{Problem: "is not a map of keys to values"}
 }

@@ -21,7 +21,7 @@ type Step struct {
 	IsIndex bool
 }
 
-// PathError says what is wrong with a path, or why it leads nowhere.
+// PathError describes a problem of a path, or why it leads nowhere.
 type PathError struct{ Path, Problem string }
 
 func (e *PathError) Error() string { return fmt.Sprintf("path %q %s", e.Path, e.Problem) }
@@ -100,7 +100,7 @@ func (p *pathParser) index() error {
 	}
 	index, err := strconv.Atoi(digits)
 	if err != nil || index < 0 || strconv.Itoa(index) != digits {
-		return p.problem("has an index that is no whole number")
+		return p.problem("has an index that is not a whole number")
 	}
 	if index > MaxIndex {
 		return p.problem("has an index above %d", MaxIndex)
@@ -167,11 +167,11 @@ func (p Path) Get(values map[string]any) (value any, found bool, err error) {
 }
 
 func (p Path) blocked(at int, wanted string) error {
-	return &PathError{Path: p.String(), Problem: fmt.Sprintf("does not lead on: %q is no %s", p[:at].String(), wanted)}
+	return &PathError{Path: p.String(), Problem: fmt.Sprintf("leads through %q, which is not a %s", p[:at].String(), wanted)}
 }
 
-// Set sets a value and creates the maps and lists on its path, with null for unset places of lists.
-// The error is a *PathError.
+// Set sets a value and creates the maps and lists on its path, with null for unset places of lists. The error is a
+// *PathError.
 func (p Path) Set(values map[string]any, value any) error {
 	_, err := p.set(values, 0, value)
 	return err

@@ -22,9 +22,9 @@ const (
 	maxSchemaPlaces = 4096
 )
 
-// FormSchema converts a form to JSON schema (2020-12) for user interfaces: what users may write
-// into spec.values. It accepts at least what CheckForm accepts, except null, which removes a value.
-// A required field with a default is not required here. The error is a *FieldError.
+// FormSchema converts a form to JSON schema (2020-12) for user interfaces: the values that users may write into
+// spec.values. It accepts at least everything that CheckForm accepts, except null, which removes a value. A required
+// field with a default is not required here. The error is a *FieldError.
 func FormSchema(form []kubermaticv1.FormField) (map[string]any, error) {
 	root, err := formTree(form)
 	if err != nil {
@@ -50,7 +50,7 @@ type schemaNode struct {
 	properties map[string]*schemaNode
 	items      []*schemaNode
 	field      map[string]any
-	// required says that a user must write something here or below.
+	// required says that a user must write a value here or below.
 	required bool
 }
 
@@ -91,7 +91,7 @@ func (b *schemaBuilder) add(order int, field kubermaticv1.FormField) error {
 
 func (b *schemaBuilder) descend(node *schemaNode, step Step) (*schemaNode, error) {
 	if step.IsIndex && node.properties != nil || !step.IsIndex && node.items != nil {
-		return nil, fmt.Errorf("has an internalName that takes a list for a map, or a map for a list")
+		return nil, fmt.Errorf("has an internalName that uses a list as a map, or a map as a list")
 	}
 	if !step.IsIndex {
 		if node.properties == nil {
@@ -104,14 +104,14 @@ func (b *schemaBuilder) descend(node *schemaNode, step Step) (*schemaNode, error
 	}
 	for len(node.items) <= step.Index {
 		if b.places++; b.places > maxSchemaPlaces {
-			return nil, fmt.Errorf("makes lists of more than %d places", maxSchemaPlaces)
+			return nil, fmt.Errorf("creates lists of more than %d items", maxSchemaPlaces)
 		}
 		node.items = append(node.items, &schemaNode{})
 	}
 	return node.items[step.Index], nil
 }
 
-// kind is what a node is so far, or "".
+// kind is a node's kind so far, or "".
 func (n *schemaNode) kind() string {
 	switch {
 	case n.field != nil:
@@ -124,7 +124,7 @@ func (n *schemaNode) kind() string {
 	return ""
 }
 
-// schema of a node. A list place without a field accepts anything.
+// schema is the schema of a node. A list place without a field accepts anything.
 func (n *schemaNode) schema() map[string]any {
 	switch n.kind() {
 	case "field":
@@ -177,7 +177,7 @@ func fieldSchema(order int, field kubermaticv1.FormField) map[string]any {
 		schema["type"] = "string"
 	}
 	if field.Required && schema["type"] == "string" {
-		schema["minLength"] = int64(1) // an empty text is no value
+		schema["minLength"] = int64(1) // an empty text counts as missing
 	}
 	return schema
 }

@@ -8,7 +8,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// CheckSource checks what a source of values says beyond its schema: the targetPath of a key.
+// CheckSource checks a source of values beyond its schema: the targetPath of a key.
 func CheckSource(source *v1.ValuesSource) error {
 	for _, named := range []struct {
 		field     string
@@ -27,14 +27,14 @@ func CheckSource(source *v1.ValuesSource) error {
 	return nil
 }
 
-// TextAt gives values that hold one text, at the path of a targetPath. The error is a *DecodeError, without the text.
+// TextAt returns values with one text, at the path of a targetPath. The error is a *DecodeError, without the text.
 func TextAt(target string, text []byte) (map[string]any, error) {
 	path, err := parseTarget(target)
 	switch {
 	case err != nil:
 		return nil, &DecodeError{Problem: "targetPath: " + err.Error()}
 	case len(text) > MaxBytes:
-		return nil, &DecodeError{Problem: fmt.Sprintf("has more than %d bytes, the most that values have", MaxBytes)}
+		return nil, &DecodeError{Problem: fmt.Sprintf("has more than %d bytes, the limit of values", MaxBytes)}
 	case !utf8.Valid(text):
 		return nil, &DecodeError{Problem: "is not UTF-8 text: encode it, for example as base64"}
 	}
@@ -42,7 +42,7 @@ func TextAt(target string, text []byte) (map[string]any, error) {
 	return made, path.Set(made, string(text))
 }
 
-// parseTarget reads a targetPath. It leads through maps: a list would replace the whole list of the layers below.
+// parseTarget reads a targetPath. It leads through maps: a list would replace the whole list of lower layers.
 func parseTarget(text string) (Path, error) {
 	path, err := ParsePath(text)
 	switch {

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/text"
+	"github.com/trellis-addons/trellis/pkg/base/text"
 )
 
 const (
@@ -19,10 +19,10 @@ const (
 	maxKeyShown = 64
 )
 
-// UnknownKeys reports, in sentences, given keys that are neither on the path of a form field nor
-// among the known values: they may be misspelt. It checks only maps that contain a field. If values
-// may also be known elsewhere, as to a chart or a valuesTemplate, it reports only keys similar to a
-// field's. The result is sorted, at most six.
+// UnknownKeys reports, in sentences, given keys that are neither on the path of a form field nor among the known
+// values: they may be misspelt. It checks only maps that contain a field. If values may also be known elsewhere, as
+// to a chart or a valuesTemplate, it reports only keys similar to a field's. The result is sorted, with at most six
+// sentences.
 func UnknownKeys(form []kubermaticv1.FormField, known, given map[string]any, elsewhere bool) []string {
 	if len(form) == 0 {
 		return nil
@@ -90,7 +90,7 @@ func (s *unknownSearch) report(path Path, node *schemaNode) {
 	s.reported = append(s.reported, message)
 }
 
-// similar returns the first name that differs from the key by a slip, or "".
+// similar returns the first name that differs from the key by a typing error, or "".
 func (s *unknownSearch) similar(key string, names []string) string {
 	for _, name := range names {
 		if s.remaining == 0 {

@@ -71,9 +71,9 @@ func TestUnknownKeysAreBounded(t *testing.T) {
 		given[fmt.Sprintf("owne%d", i)] = i
 	}
 	for _, elsewhere := range []bool{true, false} {
-		told := values.UnknownKeys(form(field("owner", kubermaticv1.FormText, true)), nil, given, elsewhere)
-		if len(told) == 0 || len(told) > 6 || len(strings.Join(told, "")) > 1000 {
-			t.Errorf("got %d sentences: %.2000q", len(told), told)
+		reported := values.UnknownKeys(form(field("owner", kubermaticv1.FormText, true)), nil, given, elsewhere)
+		if len(reported) == 0 || len(reported) > 6 || len(strings.Join(reported, "")) > 1000 {
+			t.Errorf("got %d sentences: %.2000q", len(reported), reported)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"text/template/parse"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/text"
+	"github.com/trellis-addons/trellis/pkg/base/text"
 )
 
 // CheckVersion checks the values of a version: their form, and that form fields have valid paths
@@ -17,7 +17,7 @@ import (
 func CheckVersion(version *kubermaticv1.AddonVersion) (field string, err error) {
 	if version.Values != nil {
 		if _, err := Decode(version.Values.Raw); err != nil {
-			return "values", fmt.Errorf("%w: mend or shorten them", err)
+			return "values", fmt.Errorf("%w: correct or shorten them", err)
 		}
 	}
 	if version.Template == nil {
@@ -32,7 +32,7 @@ func CheckVersion(version *kubermaticv1.AddonVersion) (field string, err error) 
 	return "", nil
 }
 
-// maxTemplateBytes is the schema's limit: specs from git did not pass the schema.
+// maxTemplateBytes is the schema's limit, which is not checked for specs from git.
 const maxTemplateBytes = 64 << 10
 
 // templateFunctions are the functions of a valuesTemplate: those of renderer gotemplate, which a
@@ -80,8 +80,7 @@ func CheckTemplate(version *kubermaticv1.AddonVersion) (field string, err error)
 	return "", nil
 }
 
-// ParseTemplate parses a valuesTemplate without running it. The error says what is wrong in which
-// line.
+// ParseTemplate parses a valuesTemplate without running it. The error names the problem and the line.
 func ParseTemplate(template string) error {
 	if len(template) > maxTemplateBytes {
 		return &TemplateError{fmt.Sprintf("it has %d bytes, more than %d: shorten it", len(template), maxTemplateBytes)}

@@ -261,8 +261,8 @@ func ownHand(t *testing.T) []try {
 // beyondTheFloor are Roles that no agent gets.
 func beyondTheFloor() []try {
 	const (
-		words, deep, builtIn  = "agents get no *", "agents get no subresources", "of Kubernetes' own kinds"
-		named, never          = "agents write ConfigMaps and Leases by resourceNames", "agents get nothing of workloads"
+		words, deep, builtIn  = "agents get no wildcards", "agents get only subresources", "of Kubernetes' own kinds"
+		named, never          = "rights of agents to write ConfigMaps and Leases need resourceNames", "agents get no rights for workloads"
 		configMaps, leases    = "configmaps", "leases"
 		coordination, example = "coordination.k8s.io", "example.com"
 	)
@@ -455,8 +455,8 @@ func (w *world) list(t *testing.T, home string, rules ...rbacv1.PolicyRule) {
 	expect.Update(t, w.admin, role)
 }
 
-// judgement is "" where a try came out as it should: the policy named refused it, or with the right alone anybody did.
-func judgement(one try, err error, byRightsToo bool) string {
+// evaluation is "" where a try came out as it should: the policy named refused it, or with the right alone anybody did.
+func evaluation(one try, err error, byRightsToo bool) string {
 	got := outcome(err)
 	switch {
 	case one.policy == "" && got == allowed:
@@ -475,11 +475,11 @@ func expectTries(t *testing.T, manager client.Client, tries []try, byRightsToo b
 	expect.Eventually(t, expect.Patience, func() error {
 		var wrong []string
 		tries = slices.DeleteFunc(slices.Clone(tries), func(one try) bool {
-			told := judgement(one, one.do(t.Context(), manager), byRightsToo)
-			if told != "" {
-				wrong = append(wrong, one.what+": "+told)
+			reported := evaluation(one, one.do(t.Context(), manager), byRightsToo)
+			if reported != "" {
+				wrong = append(wrong, one.what+": "+reported)
 			}
-			return told == ""
+			return reported == ""
 		})
 		if len(wrong) > 0 {
 			return errors.New(strings.Join(wrong, "\n"))

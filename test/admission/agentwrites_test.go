@@ -130,15 +130,15 @@ func writersOf() []metav1.ObjectMeta {
 
 // finalizing are tries at finalizers, which no agent gives to what Kubernetes itself has.
 func finalizing() []try {
-	const says = "agents give no finalizers"
+	const says = "agents set no finalizers"
 	patch := fmt.Sprintf(`{"metadata":{"finalizers":[%q]}}`, held)
 	more := fmt.Sprintf(`{"metadata":{"finalizers":[%q,"example.com/more"]}}`, held)
 	marked := map[string]any{"metadata": map[string]any{"finalizers": []any{held}}}
-	told := corev1.ObjectReference{Namespace: guest, Name: "x", Kind: "Pod"}
+	reported := corev1.ObjectReference{Namespace: guest, Name: "x", Kind: "Pod"}
 	report := &corev1.ConfigMap{ObjectMeta: at(guest, "addon-writer-report")}
 	lease := &coordinationv1.Lease{ObjectMeta: at(guest, "addon-writer-lease")}
 	event := &eventsv1.Event{
-		ObjectMeta: at(guest, "new"), EventTime: metav1.NowMicro(), ReportingController: "example.com/agent", ReportingInstance: "a", Regarding: told,
+		ObjectMeta: at(guest, "new"), EventTime: metav1.NowMicro(), ReportingController: "example.com/agent", ReportingInstance: "a", Regarding: reported,
 		Action: "Tell", Reason: "Told", Type: corev1.EventTypeNormal,
 	}
 	tries := []try{
@@ -155,7 +155,7 @@ func finalizing() []try {
 		{what: "renew a Lease", do: putting(lease, func(found *coordinationv1.Lease) {
 			found.Finalizers, found.Spec.RenewTime = []string{held}, new(metav1.NewMicroTime(time.Now()))
 		})},
-		{what: "make an event", do: creating(withFinalizers(&corev1.Event{ObjectMeta: at(guest, "new"), InvolvedObject: told}, held))},
+		{what: "make an event", do: creating(withFinalizers(&corev1.Event{ObjectMeta: at(guest, "new"), InvolvedObject: reported}, held))},
 		{what: "patch an event", do: merging(&corev1.Event{ObjectMeta: at(guest, "told")}, patch)},
 		{what: "make an event of the other group", do: creating(withFinalizers(event.DeepCopy(), held))},
 		{what: "patch an event of the other group", do: merging(&eventsv1.Event{ObjectMeta: at(guest, "told")}, patch)},
@@ -188,7 +188,7 @@ func finalizing() []try {
 
 // outboxes are tries at Secrets, of which an agent changes the data.
 func outboxes() []try {
-	const data, none = "of a Secret agents change the data only", "agents make no Secrets"
+	const data, none = "agents change only the data of a Secret", "agents create no Secrets"
 	outbox, bare := secretOf(guest, "addon-out-writer", ""), secretOf(guest, "addon-out-bare", "")
 	patch := func(what string, of client.Object, patch, says string) try {
 		return try{what: what, do: merging(of, patch), policy: "agent-writes", says: says}

@@ -326,15 +326,15 @@ func TestWhoMayWrite(t *testing.T) {
 					if user == masterManager && r.needs != noneButIt {
 						continue // what it may not write is TestStolenTokensOfManagers'
 					}
-					judge(t, r, user, r.do(t.Context(), w.as(t, user), object))
+					check(t, r, user, r.do(t.Context(), w.as(t, user), object))
 				}
 			})
 		}
 	})
 }
 
-// judge compares an answer with what the user may.
-func judge(t *testing.T, r request, user string, err error) {
+// check compares an answer with what the user may.
+func check(t *testing.T, r request, user string, err error) {
 	t.Helper()
 	switch {
 	case r.admits(user) && err != nil:
@@ -379,8 +379,8 @@ func TestWhatIsOnItsWayOut(t *testing.T) {
 		for _, object := range []client.Object{merged, installation("going", place, true)} {
 			w.keep(t, object)
 			expect.Delete(t, w.admin, object)
-			letGo := []byte(`{"metadata":{"finalizers":null}}`)
-			if err := user.Patch(t.Context(), clone(object), client.RawPatch("application/merge-patch+json", letGo), client.DryRunAll); err != nil {
+			released := []byte(`{"metadata":{"finalizers":null}}`)
+			if err := user.Patch(t.Context(), clone(object), client.RawPatch("application/merge-patch+json", released), client.DryRunAll); err != nil {
 				t.Errorf("a deleted %T can't be let go: %v", object, err)
 			}
 		}
@@ -396,23 +396,23 @@ func TestWhatIsOnItsWayOut(t *testing.T) {
 	})
 }
 
-// TestAProtectedCoreInstallationIsNotLetGo holds that its finalizer stays on while the controllers want it to, also when it was
+// TestAProtectedCoreInstallationIsNotReleased holds that its finalizer stays on while the controllers want it to, also when it was
 // deleted while the webhook was down: without it, the cluster would lose the add-on.
-func TestAProtectedCoreInstallationIsNotLetGo(t *testing.T) {
+func TestAProtectedCoreInstallationIsNotReleased(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		object := installation("protected", place, true)
 		object.Finalizers = append(object.Finalizers, kubermaticv1.FinalizerCoreProtection)
 		w.keep(t, object)
 		expect.Delete(t, w.admin, object)
-		letGo := func(user string) error {
+		released := func(user string) error {
 			bare := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
 			return w.as(t, user).Patch(t.Context(), clone(object), bare, client.DryRunAll)
 		}
-		if err := letGo(tenant); !isDenied(err) {
+		if err := released(tenant); !isDenied(err) {
 			t.Errorf("a tenant takes the protection off: %v", err)
 		}
 		for _, user := range withControl {
-			if err := letGo(user); err != nil {
+			if err := released(user); err != nil {
 				t.Errorf("%s can't take the protection off: %v", user, err)
 			}
 		}

@@ -118,7 +118,7 @@ func setInstallationRequests() []request {
 		{why: "an installation with a forged label is made", do: create(free(ofSet("f-a", nil))), users: people, needs: whoControls, says: "leave it out"},
 		{why: "an installation gets the label of a set", object: installation("f-b", place, false), users: people, needs: whoControls,
 			says: "belongs to an AddonSet, or would", do: patch(func(i anyInstallation) { i.Labels[kubermaticv1.LabelSet] = "monitoring" })},
-		{why: "a set's installation is deleted", object: ofSet("f-c", nil), do: remove, users: everybody, needs: whoControls, says: "deleted by"},
+		{why: "a set's installation is deleted", object: ofSet("f-c", nil), do: remove, users: everybody, needs: whoControls, says: "set deletes it"},
 		{why: "the garbage collector lets go of a set's installation", object: ofSet("f-d", nil), users: []string{garbageCollector}, needs: anybodysTurn,
 			do: patch(func(i anyInstallation) { i.Finalizers = nil })},
 		{why: "the status of a set's installation is written", object: ofSet("f-e", nil), users: people, needs: anybodysTurn,
@@ -230,9 +230,9 @@ func (w *warnings) take() string {
 	return taken
 }
 
-// TestALabelOfAClusterUnderOurPrefixIsTold holds that users learn that facts stand above it, and that what writes Clusters gets on. Red
+// TestALabelOfAClusterUnderOurPrefixIsReported holds that users learn that facts stand above it, and that what writes Clusters gets on. Red
 // without policy "cluster-labels".
-func TestALabelOfAClusterUnderOurPrefixIsTold(t *testing.T) {
+func TestALabelOfAClusterUnderOurPrefixIsReported(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		var heard warnings
 		config := rest.CopyConfig(w.config)

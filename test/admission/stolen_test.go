@@ -30,7 +30,7 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/pkg/install/revision"
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/charts"
 	"github.com/trellis-addons/trellis/test/expect"
@@ -178,90 +178,107 @@ func attempts(home string) []attempt {
 	crd.SetNamespace("")
 	return append([]attempt{
 		{what: "read a Secret of another namespace, such as a token", do: reading(secretOf(victim, "existing", "")), inherent: seedOnly(
-			"namespaces of clusters come and go, and RBAC tells Secrets neither by label nor by type")},
+			"namespaces of clusters are created and deleted, and RBAC selects Secrets neither by label nor by type")},
 		{what: "read a Secret of the platform namespace, such as a seed's kubeconfig", do: reading(secretOf(home, "existing", "")), inherent: both(
-			"kubeconfigs of seeds and credentials of sources are there, and the manager's own keys")},
-		{what: "mint a token by a Secret of type service-account-token", do: creating(token)},
+			"it has kubeconfigs of seeds, credentials of sources, and the manager's own keys")},
+		{what: "create a token with a Secret of type service-account-token", do: creating(token)},
 		{what: "the same in a cluster namespace, as if a Cluster owned it", do: creating(hidden)},
-		{what: "the same in the platform namespace, under a name of its own", do: creating(secretOf(home, "trellis-inputs-key", corev1.SecretTypeServiceAccountToken))},
-		{what: "ask for a token of a ServiceAccount", do: func(ctx context.Context, thief client.Client) error {
+		{what: "the same in the platform namespace, under the name of one of the manager's Secrets",
+			do: creating(secretOf(home, "trellis-inputs-key", corev1.SecretTypeServiceAccountToken))},
+		{what: "request a token of a ServiceAccount", do: func(ctx context.Context, thief client.Client) error {
 			return thief.SubResource("token").Create(ctx, &corev1.ServiceAccount{ObjectMeta: at(victim, "powerful")}, &authenticationv1.TokenRequest{})
 		}},
-		{what: "make a ServiceAccount", do: creating(&corev1.ServiceAccount{ObjectMeta: at(home, "thief")})},
-		{what: "write a Secret of another namespace", do: creating(secretOf(victim, "planted", corev1.SecretTypeOpaque))},
+		{what: "create a ServiceAccount", do: creating(&corev1.ServiceAccount{ObjectMeta: at(home, "thief")})},
+		{what: "create a Secret in another namespace", do: creating(secretOf(victim, "planted", corev1.SecretTypeOpaque))},
 		{what: "change a kubeconfig in a cluster namespace", do: merging(secretOf(host, "internal-admin-kubeconfig", ""), `{"data":{"kubeconfig":"eA=="}}`)},
 		{what: "delete a kubeconfig in a cluster namespace", do: deleting(secretOf(host, "internal-admin-kubeconfig", ""))},
-		{what: "change a foreign Secret of the platform namespace", do: merging(secretOf(home, "existing", ""), `{"data":{"a":"eA=="}}`)},
-		{what: "write a release record in a cluster namespace", do: creating(ofCluster(secretOf(host, "addon-1", revision.SecretType))), inherent: seedOnly("records are its memory")},
-		{what: "delete a release record", do: deleting(ofCluster(secretOf(host, "addon-2", revision.SecretType))), inherent: seedOnly("old ones go")},
-		{what: "make a pod", do: creating(pod)},
+		{what: "change another Secret of the platform namespace", do: merging(secretOf(home, "existing", ""), `{"data":{"a":"eA=="}}`)},
+		{what: "write a release record in a cluster namespace",
+			do: creating(ofCluster(secretOf(host, "addon-1", revision.SecretType))), inherent: seedOnly("it stores its state in records")},
+		{what: "delete a release record", do: deleting(ofCluster(secretOf(host, "addon-2", revision.SecretType))), inherent: seedOnly(
+			"it deletes old records")},
+		{what: "create a pod", do: creating(pod)},
 		{what: "run a program in a pod", do: func(ctx context.Context, thief client.Client) error {
 			return thief.SubResource("exec").Create(ctx, anyOf("v1", "Pod", "p"), anyOf("v1", "PodExecOptions", ""))
 		}},
 		{what: "change its own Deployment", do: merging(&appsv1.Deployment{ObjectMeta: at(home, "trellis")}, `{"spec":{"paused":true}}`)},
-		{what: "make a ControllerRevision for somebody's pods", do: creating(ofSomebody)},
-		{what: "delete somebody's ControllerRevision", do: deleting(&appsv1.ControllerRevision{ObjectMeta: at(home, "existing")})},
+		{what: "create a ControllerRevision for pods of another controller", do: creating(ofSomebody)},
+		{what: "delete a ControllerRevision of another controller", do: deleting(&appsv1.ControllerRevision{ObjectMeta: at(home, "existing")})},
 		{what: "bind a role", do: creating(binding)},
-		{what: "make a role", do: creating(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "thief"}})},
+		{what: "create a role", do: creating(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "thief"}})},
 		{what: "change its own role", do: merging(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: home + ":" + seedManager}}, `{"rules":[]}`)},
-		{what: "make a webhook that sees all that is written", do: creating(hook)},
-		{what: "make a webhook that changes all that is written", do: creating(mutating)},
-		{what: "have the seed's webhook see all that is written", do: own(seedManager)},
-		{what: "have the master's webhook see all that is written", do: own(masterOfSeeds)},
-		{what: "take away the policy that holds it", do: deleting(policy)},
-		{what: "make a CustomResourceDefinition", do: creating(crd)},
-		{what: "make a namespace", do: creating(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "thief"}})},
-		{what: "make a namespace of a Cluster, with privileged pods", do: creating(ofCluster(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		{what: "create a webhook that sees all writes", do: creating(hook)},
+		{what: "create a webhook that changes all writes", do: creating(mutating)},
+		{what: "make the seed's webhook see all writes", do: own(seedManager)},
+		{what: "make the master's webhook see all writes", do: own(masterOfSeeds)},
+		{what: "delete the policy that restricts it", do: deleting(policy)},
+		{what: "create a CustomResourceDefinition", do: creating(crd)},
+		{what: "create a namespace", do: creating(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "thief"}})},
+		{what: "create a namespace of a Cluster, with privileged pods", do: creating(ofCluster(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 			Name: "cluster-thief", Labels: map[string]string{"pod-security.kubernetes.io/enforce": "privileged"},
 		}}))},
 		{what: "delete a namespace", do: deleting(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: home}})},
 		{what: "change the spec of a Cluster", do: merging(cluster, `{"spec":{"humanReadableName":"x"}}`)},
-		{what: "change an annotation of KKP's on a Cluster", do: merging(cluster, `{"metadata":{"annotations":{"kubermatic.io/x":"y"}}}`)},
-		{what: "take a finalizer of KKP's off a Cluster", do: merging(cluster, `{"metadata":{"finalizers":null}}`)},
-		{what: "hold the end of a Cluster by a finalizer named like KKP's",
+		{what: "change an annotation of KKP on a Cluster", do: merging(cluster, `{"metadata":{"annotations":{"kubermatic.io/x":"y"}}}`)},
+		{what: "remove a finalizer of KKP from a Cluster", do: merging(cluster, `{"metadata":{"finalizers":null}}`)},
+		{what: "block the deletion of a Cluster by a finalizer named like those of KKP",
 			do: merging(cluster, `{"metadata":{"finalizers":["`+finalizerOfKKP+`","kubermatic.k8c.io/cleanup-never"]}}`)},
-		{what: "change its own annotation on a Cluster", do: merging(cluster, `{"metadata":{"annotations":{"addons.kubermatic.k8c.io/x":"y"}}}`), inherent: seedOnly("requests are taken off a Cluster")},
+		{what: "change its own annotation on a Cluster",
+			do: merging(cluster, `{"metadata":{"annotations":{"addons.kubermatic.k8c.io/x":"y"}}}`), inherent: seedOnly(
+				"it removes requests from a Cluster")},
 		{what: "write a merged catalogue", do: creating(roleOf(seedCatalogues, "web", kubermaticv1.RoleMerged))},
 		{what: "write a catalogue without a role", do: creating(roleOf(home, "web", ""))},
 		{what: "write a Core catalogue as if it came from git", do: creating(coreCatalogue("web", home, kubermaticv1.RoleGenerated))},
-		{what: "write a Custom catalogue as if it came from git", do: creating(roleOf(home, "web", kubermaticv1.RoleGenerated)), inherent: masterOnly("it writes what repositories say")},
-		{what: "write the available catalogue of a cluster", do: creating(roleOf(host, "available", kubermaticv1.RoleAvailable)), inherent: seedOnly("it says what fits")},
-		{what: "write that of one of several clusters", do: creating(roleOf(host, "available-prod", kubermaticv1.RoleAvailable)), inherent: seedOnly("it says what fits")},
+		{what: "write a Custom catalogue as if it came from git",
+			do: creating(roleOf(home, "web", kubermaticv1.RoleGenerated)), inherent: masterOnly("it writes the content of repositories")},
+		{what: "write the available catalogue of a cluster",
+			do: creating(roleOf(host, "available", kubermaticv1.RoleAvailable)), inherent: seedOnly("it lists the compatible add-ons")},
+		{what: "write the available catalogue of one of several clusters",
+			do: creating(roleOf(host, "available-prod", kubermaticv1.RoleAvailable)), inherent: seedOnly("it lists the compatible add-ons")},
 		{what: "write a catalogue of such a name without its role", do: creating(roleOf(host, "available-web", ""))},
 		{what: "change the spec of an authored catalogue", do: merging(roleOf(home, "existing", ""), `{"spec":{"priority":7}}`)},
-		{what: "have an authored catalogue take an add-on over", do: merging(roleOf(home, "existing", ""), `{"metadata":{"annotations":{"addons.kubermatic.k8c.io/take-over":"web"}}}`)},
-		{what: "make an installation, a core one too", do: creating(installation("thief", host, true)), inherent: seedOnly(
-			"it makes core add-ons; with the kubeconfigs it reads it can do the same")},
+		{what: "make an authored catalogue take over an add-on",
+			do: merging(roleOf(home, "existing", ""), `{"metadata":{"annotations":{"addons.kubermatic.k8c.io/take-over":"web"}}}`)},
+		{what: "create an installation, also a core one", do: creating(installation("thief", host, true)), inherent: seedOnly(
+			"it creates core add-ons; the kubeconfigs that it reads allow the same")},
 		{what: "write an AddonSet", do: creating(setIn(home, "planted", ""))},
 		{what: "change the spec of an AddonSet", do: merging(setIn(home, "existing", ""), `{"spec":{"priority":7}}`)},
 		{what: "approve a wave of an AddonSet", do: merging(setIn(home, "existing", ""), `{"metadata":{"annotations":{"addons.kubermatic.k8c.io/approve":"0a/canary"}}}`)},
 		{what: "delete an AddonSet", do: deleting(setIn(home, "existing", ""))},
-		{what: "let go of an AddonSet", do: merging(setIn(home, "existing", ""), `{"metadata":{"finalizers":["kubermatic.k8c.io/cleanup-addon-set"]}}`), inherent: masterOnly("its finalizer holds sets until what they made is gone")},
+		{what: "remove the finalizer of an AddonSet",
+			do: merging(setIn(home, "existing", ""), `{"metadata":{"finalizers":["kubermatic.k8c.io/cleanup-addon-set"]}}`), inherent: masterOnly(
+				"its finalizer keeps sets until their installations are deleted")},
 		{what: "write a copy of an AddonSet", do: creating(setIn(seedCatalogues, "planted", kubermaticv1.RoleCopy))},
 		{what: "change the spec of a copy", do: merging(setIn(seedCatalogues, "existing", kubermaticv1.RoleCopy), `{"spec":{"priority":7}}`)},
 		{what: "open the gate of a copy", do: merging(setIn(seedCatalogues, "existing", kubermaticv1.RoleCopy), `{"metadata":{"annotations":{"addons.kubermatic.k8c.io/gate":"0a/9"}}}`)},
 		{what: "delete a copy", do: deleting(setIn(seedCatalogues, "existing", kubermaticv1.RoleCopy))},
-		{what: "write the status of a copy", do: statusOf(setIn(seedCatalogues, "existing", kubermaticv1.RoleCopy), `{"status":{"revision":"0a"}}`), inherent: seedOnly("it tells how far its clusters are")},
-		{what: "plant a list of core add-ons", do: creating(configMap("custom-core-addons"))},
-		{what: "write which user cluster a Cluster has", do: creating(configMap("addon-cluster-stolen")), inherent: seedOnly(
-			"it keeps them; with the kubeconfigs it reads it can do the same")},
-		{what: "write which copies of the pull Secret a user cluster has", do: creating(configMap("addon-pull-stolen")), inherent: seedOnly(
-			"it keeps them; copies are written with kubeconfigs that it reads")},
-		{what: "change which copies there are", do: updating(configMap("addon-pull-existing")), inherent: seedOnly("they come and go")},
-		{what: "delete which copies there are", do: deleting(configMap("addon-pull-existing")), inherent: seedOnly("it goes with the last copy")},
-		{what: "write what a seed found out about sources", do: creating(configMap("addon-source-checks")), inherent: seedOnly(
-			"it tells that; errors are cut and cleaned on the master")},
-		{what: "write which copies there are in another namespace", do: creating(&corev1.ConfigMap{ObjectMeta: at(host, "addon-pull-stolen")})},
-		{what: "have another Secret copied to user clusters, by its mark", do: merging(secretOf(home, "existing", ""),
+		{what: "write the status of a copy",
+			do: statusOf(setIn(seedCatalogues, "existing", kubermaticv1.RoleCopy), `{"status":{"revision":"0a"}}`), inherent: seedOnly(
+				"it reports the progress of its clusters")},
+		{what: "create a list of core add-ons", do: creating(configMap("custom-core-addons"))},
+		{what: "write the identity of a Cluster's user cluster", do: creating(configMap("addon-cluster-stolen")), inherent: seedOnly(
+			"it records identities; the kubeconfigs that it reads allow the same")},
+		{what: "create the record of a user cluster's copies of the pull Secret",
+			do: creating(configMap("addon-pull-stolen")), inherent: seedOnly("it records copies; it writes them with kubeconfigs that it reads")},
+		{what: "change the record of copies", do: updating(configMap("addon-pull-existing")), inherent: seedOnly(
+			"it creates and deletes copies")},
+		{what: "delete the record of copies", do: deleting(configMap("addon-pull-existing")), inherent: seedOnly(
+			"it deletes the record with the last copy")},
+		{what: "write a seed's results of source checks", do: creating(configMap("addon-source-checks")), inherent: seedOnly(
+			"it reports these results; the master truncates and cleans errors")},
+		{what: "change another ConfigMap of namespace kube-public",
+			do: merging(&corev1.ConfigMap{ObjectMeta: at(metav1.NamespacePublic, "cluster-info")}, `{"data":{"a":"b"}}`)},
+		{what: "create a record of copies in another namespace", do: creating(&corev1.ConfigMap{ObjectMeta: at(host, "addon-pull-stolen")})},
+		{what: "have another Secret copied to user clusters, by its label", do: merging(secretOf(home, "existing", ""),
 			`{"metadata":{"labels":{"addons.kubermatic.k8c.io/use":"pull"}}}`)},
 		{what: "change another ConfigMap", do: updating(configMap("existing"))},
 		{what: "write another ConfigMap", do: creating(configMap("planted"))},
-		{what: "take a lease of somebody", do: creating(&coordinationv1.Lease{ObjectMeta: at(home, "thief")})},
+		{what: "create a Lease of another client", do: creating(&coordinationv1.Lease{ObjectMeta: at(home, "thief")})},
 		{what: "write events", do: creating(&corev1.Event{ObjectMeta: at(home, "e"), InvolvedObject: corev1.ObjectReference{Namespace: home, Name: "x", Kind: "Pod"}}), inherent: both(
-			"it tells what it does; events are no proof of anything")},
-		{what: "impersonate somebody", as: "system:admin", do: creating(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a"}})},
-		{what: "ask whose a token is", do: creating(review), inherent: both(
-			"who asks for metrics, or what a cluster is offered, is looked up; the thief has to hold the token first")},
+			"it reports its actions; events prove nothing")},
+		{what: "impersonate another user", as: "system:admin", do: creating(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a"}})},
+		{what: "review a token", do: creating(review), inherent: both(
+			"it authenticates requests for metrics and for a cluster's add-ons; the thief needs the reviewed token first")},
 	}, attemptsAtPools()...)
 }
 

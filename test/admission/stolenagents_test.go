@@ -40,42 +40,45 @@ func attemptsAtAgents(t *testing.T, home string) []attempt {
 	secrets := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}}
 	unlisted := rbacv1.PolicyRule{APIGroups: []string{"gadgets.example.com"}, Resources: []string{"gadgets"}, Verbs: []string{"get"}}
 	accounts := byAgents("agents have accounts: with a Cluster as owner, outside the platform's namespaces, `default` and `kube-…`")
-	ends := byAgents("credentials are taken back")
+	ends := byAgents("it revokes credentials")
 	elsewhere := agentsBinding(host, listed, func(made *rbacv1.RoleBinding) { made.RoleRef.Name = "powerful" })
 	somebody := agentsBinding(host, listed, func(made *rbacv1.RoleBinding) { made.Subjects = user("thief") })
 	return []attempt{
-		{what: "make an account of an agent", do: creating(agentsAccount(host, "addon-agent-thief-hub")), inherent: accounts},
-		{what: "make an account of another name", do: creating(agentsAccount(host, "thief"))},
-		{what: "make an account of an agent that no Cluster owns", do: creating(orphan(agentsAccount(host, "addon-agent-thief-hub")))},
-		{what: "make an account of an agent in `kube-system`", do: creating(agentsAccount(victim, "addon-agent-thief-hub"))},
-		{what: "ask for a token of an agent", do: token(host, listed, "Secret", ours), inherent: byAgents("it issues them; a token has what is listed at most")},
-		{what: "ask for one that nothing takes back", do: token(host, listed, "", "")},
-		{what: "ask for a token of another account", do: token(host, "powerful", "Secret", ours)},
-		{what: "use what is listed for agents, in any namespace", do: creating(widget(victim, "stolen")), inherent: byAgents(
-			"who gives a right has to have it, and RBAC can't name the namespaces of clusters")},
-		{what: "give an agent what is listed", do: creating(agentsRole(host, "addon-agent-thief-hub", widgets("create"))), inherent: byAgents(
-			"it is what it gives")},
-		{what: "give an agent what is not listed", do: creating(agentsRole(host, "addon-agent-thief-hub", unlisted))},
-		{what: "give an agent Secrets, which it reads itself", do: creating(agentsRole(host, "addon-agent-thief-hub", secrets))},
-		{what: "bind an agent to its Role", do: updating(agentsBinding(host, listed, nil)), inherent: byAgents("an agent's Role is for it")},
+		{what: "create an account of an agent", do: creating(agentsAccount(host, "addon-agent-thief-hub")), inherent: accounts},
+		{what: "create an account of another name", do: creating(agentsAccount(host, "thief"))},
+		{what: "create an account of an agent that no Cluster owns", do: creating(orphan(agentsAccount(host, "addon-agent-thief-hub")))},
+		{what: "create an account of an agent in `kube-system`", do: creating(agentsAccount(victim, "addon-agent-thief-hub"))},
+		{what: "request a token of an agent", do: token(host, listed, "Secret", ours), inherent: byAgents(
+			"it issues tokens; a token has at most the listed rights")},
+		{what: "request a token that nothing revokes", do: token(host, listed, "", "")},
+		{what: "request a token of another account", do: token(host, "powerful", "Secret", ours)},
+		{what: "use the rights that are listed for agents, in any namespace", do: creating(widget(victim, "stolen")), inherent: byAgents(
+			"it can grant only rights that it has, and RBAC can't select the namespaces of clusters")},
+		{what: "grant an agent a listed right", do: creating(agentsRole(host, "addon-agent-thief-hub", widgets("create"))), inherent: byAgents(
+			"it grants these rights")},
+		{what: "grant an agent a right that is not listed", do: creating(agentsRole(host, "addon-agent-thief-hub", unlisted))},
+		{what: "grant an agent the right to read Secrets, which the manager has",
+			do: creating(agentsRole(host, "addon-agent-thief-hub", secrets))},
+		{what: "bind an agent to its Role", do: updating(agentsBinding(host, listed, nil)), inherent: byAgents("the Role is for this agent")},
 		{what: "bind an agent to another Role", do: creating(elsewhere)},
-		{what: "bind somebody to an agent's Role", do: creating(somebody)},
+		{what: "bind another user to an agent's Role", do: creating(somebody)},
 		{what: "delete an account of an agent, its Role, or its binding", do: all(
 			deleting(agentsAccount(host, listed)), deleting(agentsRole(host, listed)), deleting(agentsBinding(host, listed, nil)),
 		), inherent: ends},
-		{what: "write what keeps a credential", do: creating(agentsSecret(host, "addon-access-thief-hub", accessType)), inherent: byAgents(
-			"it keeps them; what is wrong there is handed to agents")},
-		{what: "delete what keeps a credential", do: deleting(agentsSecret(host, ours, accessType)), inherent: ends},
+		{what: "write the Secret that stores a credential",
+			do: creating(agentsSecret(host, "addon-access-thief-hub", accessType)), inherent: byAgents(
+				"it stores credentials; agents get wrong content too")},
+		{what: "delete the Secret that stores a credential", do: deleting(agentsSecret(host, ours, accessType)), inherent: ends},
 		{what: "write into an outbox", do: updating(holding(outbox.DeepCopy(), "planted"))},
-		{what: "delete an outbox", do: deleting(outbox), inherent: byAgents("it goes with the last credential that has it")},
-		{what: "ask for a certificate of anybody, such as a controller of Kubernetes", do: creating(
+		{what: "delete an outbox", do: deleting(outbox), inherent: byAgents("it deletes an outbox with its last credential")},
+		{what: "request a certificate for any user, such as a controller of Kubernetes", do: creating(
 			requestedFor(t, "system:kube-controller-manager", "addon-access-thief", signer),
-		), inherent: byAgents("no policy can read a request; it is worth nothing until somebody approves it")},
-		{what: "ask for a server's certificate", do: creating(requested(t, "addon-access-thief", signer, certificatesv1.UsageServerAuth))},
-		{what: "approve its own request, whomever it names", do: approving("addon-access-" + home), inherent: map[string]string{
-			approvers: "`agents.approve` has the signer: **the thief is whoever he likes**"}},
+		), inherent: byAgents("no policy can read a request; it has no effect until an admin approves it")},
+		{what: "request a server certificate", do: creating(requested(t, "addon-access-thief", signer, certificatesv1.UsageServerAuth))},
+		{what: "approve its own request, for any user", do: approving("addon-access-" + home), inherent: map[string]string{
+			approvers: "`agents.approve` lists the signer: **the thief can become any user**"}},
 		{what: "approve its own request for another signer", do: approving("addon-access-foreign-" + home)},
-		{what: "approve somebody's request", do: approving("addon-access-somebodys")},
+		{what: "approve a request of another client", do: approving("addon-access-somebodys")},
 		{what: "sign a request", do: signing("addon-access-" + home)},
 	}
 }

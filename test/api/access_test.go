@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/access/rights"
+	"github.com/trellis-addons/trellis/pkg/clusters/access/rights"
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
@@ -44,12 +44,12 @@ func accessRules() []rule {
 			bad:  access("{name: a, type: Token, signerName: kubernetes.io/kube-apiserver-client}"),
 		},
 		{
-			at: accessPath, kind: "cel: rules and outbox are for the API server: another signer has none", why: "they would give nothing",
+			at: accessPath, kind: "cel: rules and outbox need the API server's own signer", why: "they would give nothing",
 			good: access("{name: a, " + signed + ", outbox: false}"),
 			bad:  access("{name: a, " + signed + ", " + asks + "}"),
 		},
 		{
-			at: accessPath, kind: "cel: rules and outbox are for the API server: another signer has none", why: "nobody could write it",
+			at: accessPath, kind: "cel: rules and outbox need the API server's own signer", why: "nobody could write it",
 			good: access("{name: a, type: Certificate, outbox: true, " + asks + "}"),
 			bad:  access("{name: a, " + signed + ", outbox: true}"),
 		},

@@ -54,7 +54,7 @@ var catalogueRules = []rule{
 		bad:  edits{"spec.git": "{remote: 'https://git.example.com/a.git', ref: {branch: main}}"},
 	},
 	{
-		at: "spec", kind: "cel: template.clusterSecrets is for Core catalogues: take it out",
+		at: "spec", kind: "cel: only Core catalogues may set template.clusterSecrets: remove it",
 		why:  "whoever offers add-ons to users does not see the kubeconfigs of their clusters",
 		good: edits{"spec.type": "Core", versionPath + "template.clusterSecrets": "true"},
 		bad:  edits{versionPath + "template.clusterSecrets": "true"},
@@ -64,7 +64,7 @@ var catalogueRules = []rule{
 		good: edits{"spec.type": "Core"}, bad: edits{"spec.type": "core"},
 	},
 	{
-		at: "spec.type", kind: "cel: type can't be changed: delete the catalogue and create it anew", update: true,
+		at: "spec.type", kind: "cel: type can't be changed: delete the catalogue and create it again", update: true,
 		why:  "a Custom catalogue that turns Core would reserve names behind everybody's back",
 		good: edits{"spec.type": "Custom"}, bad: edits{"spec.type": "Core"},
 	},
@@ -75,6 +75,10 @@ var catalogueRules = []rule{
 	{
 		at: "spec.priority", kind: "maximum", why: "1000 is the highest priority",
 		good: edits{"spec.priority": "1000"}, bad: edits{"spec.priority": "1001"},
+	},
+	{
+		at: "spec.supportedBy", kind: "pattern", why: "tables and terminals show it",
+		good: edits{"spec.supportedBy": "Plattform-Team München"}, bad: edits{"spec.supportedBy": `"two\nlines"`},
 	},
 	{
 		at: "spec.git.interval", kind: "pattern", why: "what is no duration would break every reader of the kind",
@@ -112,6 +116,10 @@ var addonRules = []rule{
 		bad:  edits{"spec.addons.0.documentationURL": "javascript:alert(1)"},
 	},
 	{
+		at: "spec.addons[].supportedBy", kind: "pattern", why: "it reads in one direction",
+		good: edits{"spec.addons.0.supportedBy": "Example Inc. (24/7)"}, bad: edits{"spec.addons.0.supportedBy": `"left\u202eright"`},
+	},
+	{
 		at: "spec.addons[].versions[].version", kind: "pattern", why: "a version must not look like a range",
 		good: edits{versionPath + "version": "v1.2.3-rc.1+build"}, bad: edits{versionPath + "version": "'>=1.2'"},
 	},
@@ -139,7 +147,7 @@ var addonRules = []rule{
 
 // What the API server says of ranges, in words.
 const (
-	noRange = `cel: this is no range of versions: write it like ">= 1.34, < 1.38" or "1.x"`
+	noRange = `cel: this is not a range of versions: write it like ">= 1.34, < 1.38" or "1.x"`
 	noEnd   = `cel: a range ends with a version: write it like ">= 1.34, < 1.38" or "1.x"`
 )
 
@@ -227,7 +235,7 @@ var versionRules = []rule{
 		bad:  edits{versionPath + "template": "{method: helm, health: {mode: Lease, lease: {staleAfter: 29s}}}"},
 	},
 	{
-		at: healthRulePath, kind: "cel: no rule reads Secrets", why: "a rule tells of what it reads",
+		at: healthRulePath, kind: "cel: rules can't read Secrets", why: "a rule tells of what it reads",
 		good: edits{versionPath + "template": "{method: helm, health: {rules: [{apiVersion: example.com/v1, kind: Secret, healthy: 'true'}]}}"},
 		bad:  edits{versionPath + "template": "{method: helm, health: {rules: [{apiVersion: v1, kind: Secret, healthy: 'true'}]}}"},
 	},
@@ -347,7 +355,7 @@ var installationRules = []rule{
 		good: edits{"metadata.name": strings.Repeat("a", 63)}, bad: edits{"metadata.name": strings.Repeat("a", 64)},
 	},
 	{
-		at: "", kind: "cel: an installation can't depend on itself: take its name out of dependsOn", why: "it would wait for ever",
+		at: "", kind: "cel: an installation can't depend on itself: remove its name from dependsOn", why: "it would wait for ever",
 		good: edits{"spec.dependsOn": "[other]"}, bad: edits{"spec.dependsOn": "[other, base]"},
 	},
 	{
@@ -364,7 +372,7 @@ var installationRules = []rule{
 		good: edits{"spec.addonRef.version": "'>=2 <3'"}, bad: edits{"spec.addonRef.version": "'>= two'"},
 	},
 	{
-		at: "spec.addonRef", kind: "cel: digest needs an exact version: it says which content of that version is meant", why: "of a range nobody knows which version's content it is",
+		at: "spec.addonRef", kind: "cel: digest needs an exact version: it identifies the content of that version", why: "of a range nobody knows which version's content it is",
 		good: edits{"spec.addonRef": "{name: a, version: v1.2.0-x.1, digest: 'sha256:" + strings.Repeat("0a", 32) + "'}"},
 		bad:  edits{"spec.addonRef": "{name: a, version: 1.x, digest: 'sha256:" + strings.Repeat("0a", 32) + "'}"},
 	},
@@ -374,11 +382,11 @@ var installationRules = []rule{
 		bad:  edits{"spec.addonRef": "{name: a, version: '1', digest: 'sha256:" + strings.Repeat("0A", 32) + "'}"},
 	},
 	{
-		at: "spec", kind: "cel: releaseName can't be changed: delete the installation and create it anew", update: true, why: "a release can't be renamed",
+		at: "spec", kind: "cel: releaseName can't be changed: delete the installation and create it again", update: true, why: "a release can't be renamed",
 		good: edits{"spec.paused": "true"}, bad: edits{"spec.releaseName": "other"},
 	},
 	{
-		at: "spec", kind: "cel: clusterName can't be changed: delete the installation and create it anew", update: true,
+		at: "spec", kind: "cel: clusterName can't be changed: delete the installation and create it again", update: true,
 		why:  "an installation stays with its cluster",
 		good: edits{"spec.paused": "true"}, bad: edits{"spec.clusterName": "team-b"},
 	},
@@ -391,7 +399,7 @@ var installationRules = []rule{
 		good: edits{"spec.releaseName": "prometheus-2"}, bad: edits{"spec.releaseName": "Prometheus"},
 	},
 	{
-		at: "spec.coreAddon", kind: "cel: coreAddon can't be changed: only the core add-on controller makes core installations; to remove one for good, take it out of ConfigMap custom-core-addons or change the setting of the Cluster that asks for it", update: true,
+		at: "spec.coreAddon", kind: "cel: coreAddon can't be changed: only the core add-on controller creates core installations; to remove one permanently, remove it from ConfigMap custom-core-addons or change the setting of the Cluster that requests it", update: true,
 		why:  "a user's installation must not get a core add-on's rights",
 		good: edits{"spec.paused": "true"}, bad: edits{"spec.coreAddon": "true"},
 	},
@@ -400,7 +408,7 @@ var installationRules = []rule{
 		good: edits{"spec.targetNamespace": "kube-system"}, bad: edits{"spec.targetNamespace": "kube_system"},
 	},
 	{
-		at: "spec", kind: "cel: targetNamespace can't be changed: delete the installation and create it anew", update: true,
+		at: "spec", kind: "cel: targetNamespace can't be changed: delete the installation and create it again", update: true,
 		why:  "objects can't be moved",
 		good: edits{"spec.createNamespace": "true"}, bad: edits{"spec.targetNamespace": "elsewhere"},
 	},

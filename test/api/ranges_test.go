@@ -15,7 +15,7 @@ import (
 // matched finds the pattern of a rule that is nothing but a match.
 var matched = regexp.MustCompile(`(?s)^self\.matches\(r'([^']*)'\)$`)
 
-// inGoAs is a rule in Go; nil where this test does not know it. TestRefusedRangesAreToldInWords asks the API servers themselves.
+// inGoAs is a rule in Go; nil where this test does not know it. TestRefusedRangesHaveAMessage asks the API servers themselves.
 func inGoAs(rule string) func(string) bool {
 	if pattern := matched.FindStringSubmatch(rule); pattern != nil {
 		return regexp.MustCompile(pattern[1]).MatchString
@@ -177,8 +177,8 @@ func TestExactVersionsAreAdmittedInAReference(t *testing.T) {
 	}
 }
 
-// TestRefusedRangesAreToldInWords reads what each API server says: words on how to write a range, and no pattern.
-func TestRefusedRangesAreToldInWords(t *testing.T) {
+// TestRefusedRangesHaveAMessage reads what each API server says: words on how to write a range, and no pattern.
+func TestRefusedRangesHaveAMessage(t *testing.T) {
 	everywhere(t, func(t *testing.T, config *rest.Config) {
 		o := newObjects(t, config)
 		for _, text := range []string{"*", "X", "1.x", " 1.2 ", ">= 1.34, < 1.38", "<1 || 1.2 - 1.4 || >3", ">= 2.28.0-0"} {

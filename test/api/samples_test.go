@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/addonset"
+	"github.com/trellis-addons/trellis/pkg/fleet/addonset"
 	"github.com/trellis-addons/trellis/test/binaries"
 )
 
@@ -152,7 +152,7 @@ func TestDefaults(t *testing.T) {
 
 func TestColumns(t *testing.T) {
 	want := map[string]string{
-		"addoncatalogues":    "Name Ready Reason Type Addons Versions Age Sources Revision* Seeds* Conflicting*",
+		"addoncatalogues":    "Name Ready Reason Type Addons Versions Age Sources Revision* Seeds* Conflicting* Supported-By*",
 		"addonsets":          "Name Ready Reason Selected Current Moving Failed Blocked Age Type* Message*",
 		"addoninstallations": "Name Ready Reason Addon Version Cluster Target-Namespace Age Deleting Core* Update* Objects* Message*",
 	}
@@ -172,7 +172,7 @@ var rows = map[string]struct{ status, cells string }{
 		{type: SourcesReady, status: "False", reason: FetchFailed, message: s, lastTransitionTime: "2026-01-01T00:00:00Z"},
 		{type: Conflicting, status: "False", reason: NoConflict, message: m, lastTransitionTime: "2026-01-01T00:00:00Z"}],
 		addons: 1, versions: 2, revision: 0a1b, seeds: [{name: north}, {name: south}], syncedSeeds: 2}`,
-		"base True Distributed Custom 1 2 s 0a1b 2 False",
+		"base True Distributed Custom 1 2 s 0a1b 2 False <nil>",
 	},
 	"AddonInstallation": {
 		`{conditions: [{type: Ready, status: "False", reason: Timeout, message: m, lastTransitionTime: "2026-01-01T00:00:00Z"}],

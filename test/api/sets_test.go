@@ -137,11 +137,11 @@ var itemRules = []rule{
 		good: edits{itemPath + "name": "web-2"}, bad: edits{itemPath + "name": "web_2"},
 	},
 	{
-		at: "spec.addons[].addonRef", kind: "cel: addonRef.digest is set by the controller, for each cluster", why: "content differs by cluster",
+		at: "spec.addons[].addonRef", kind: "cel: addonRef.digest is set by the controller, for each cluster: remove it", why: "content differs by cluster",
 		good: edits{itemPath + "addonRef": "{name: web}"}, bad: edits{itemPath + "addonRef": "{name: web, version: 1.0.0, digest: 'sha256:0a'}"},
 	},
 	{
-		at: "spec.addons[].addonRef", kind: "cel: digest needs an exact version: it says which content of that version is meant",
+		at: "spec.addons[].addonRef", kind: "cel: digest needs an exact version: it identifies the content of that version",
 		why:  "of a range nobody knows which version's content it is",
 		good: edits{itemPath + "addonRef": "{name: web, version: 1.0.0}"},
 		bad:  edits{itemPath + "addonRef": "{name: web, version: 1.x, digest: 'sha256:" + strings.Repeat("0a", 32) + "'}"},

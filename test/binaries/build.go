@@ -132,7 +132,7 @@ func together(programs []Program) [][]Program {
 }
 
 // plain programs are built from their module as it is.
-func (p Program) plain() bool { return p.Edit.File == "" && len(p.Beside) == 0 }
+func (p Program) plain() bool { return p.Edit.File == "" && len(p.Extra) == 0 }
 
 func (b Builder) compile(ctx context.Context, programs []Program) error {
 	first := programs[0]

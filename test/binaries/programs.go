@@ -36,8 +36,8 @@ type Program struct {
 	Upstream string
 	// Edit is made to Upstream's source before it is built.
 	Edit Edit
-	// Beside are files and folders of Upstream's module that are put next to the program.
-	Beside []Copy
+	// Extra are files and folders of Upstream's module that are put next to the program.
+	Extra []Copy
 }
 
 // Edit replaces one place of an upstream's source. The zero Edit changes nothing.
@@ -108,7 +108,7 @@ func clusterAPI() Program {
 		Name: "cluster-api", Need: ClusterAPI, Module: clusterAPIModule, Release: capiRelease,
 		Package: "sigs.k8s.io/cluster-api/core", Upstream: "sigs.k8s.io/cluster-api",
 		Edit: Edit{File: "core/main.go", Old: "webhook.Options{\n", New: "webhook.Options{\n\t\t\t\tHost: \"127.0.0.1\",\n"},
-		Beside: []Copy{
+		Extra: []Copy{
 			{From: "core/config/crd/bases", To: "crds"},
 			{From: "core/config/webhook/manifests.yaml", To: "webhooks.yaml"},
 		},

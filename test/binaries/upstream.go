@@ -20,7 +20,7 @@ func prepare(ctx context.Context, folder string, program Program, beside string)
 	if err := os.MkdirAll(beside, 0o755); err != nil {
 		return nil, nil, fmt.Errorf("making the folder of %s: %w", program.Name, err)
 	}
-	for _, copied := range program.Beside {
+	for _, copied := range program.Extra {
 		if err := replaceWith(filepath.Join(beside, copied.To), filepath.Join(module, copied.From)); err != nil {
 			return nil, nil, fmt.Errorf("copying %q of %s: %w", copied.From, program.Upstream, err)
 		}

@@ -84,7 +84,7 @@ type boot struct {
 	*platform
 	name string
 	user client.WithWatch
-	seen *sightings
+	seen *observations
 }
 
 // boot watches a Cluster that is yet to be made, and its user cluster.
@@ -92,7 +92,7 @@ func (p *platform) boot(name string) *boot {
 	p.t.Helper()
 	user, err := client.NewWithWatch(fleet.Shared().Cluster(name).Config, client.Options{Scheme: wiring.Scheme()})
 	expect.NoError(p.t, err)
-	b := &boot{platform: p, name: name, user: user, seen: &sightings{}}
+	b := &boot{platform: p, name: name, user: user, seen: &observations{}}
 	b.seen.watch(p.t, p.client, b.cluster(), isInitialised)
 	b.seen.watch(p.t, p.client, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: name + "-kubeconfig"}}, nil)
 	for _, one := range items() {
@@ -223,7 +223,7 @@ func (b *boot) expectOrder() {
 }
 
 // objects are the sightings of an item's two objects.
-func (b *boot) objects(item string) (all []sighting) {
+func (b *boot) objects(item string) (all []observation) {
 	b.t.Helper()
 	expect.Eventually(b.t, expect.Patience, func() error {
 		all = b.seen.all(item)

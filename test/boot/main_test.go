@@ -86,10 +86,10 @@ func (p *platform) start() {
 	p.t.Helper()
 	expect.NoError(p.t, <-p.built)
 	home := disk.TempDir(p.t)
-	kubeconfig, told, probes := filepath.Join(home, "kubeconfig"), filepath.Join(home, "log"), fleet.Address(p.t)
+	kubeconfig, reported, probes := filepath.Join(home, "kubeconfig"), filepath.Join(home, "log"), fleet.Address(p.t)
 	expect.NoError(p.t, os.WriteFile(kubeconfig, fleet.Shared().Cluster("management").Kubeconfig, 0o600))
 	process, err := fleet.Shared().Run(fleet.Command{
-		Name: program, Path: filepath.Join(fleet.Shared().Folder(), program), Home: home, Log: told, Arguments: []string{
+		Name: program, Path: filepath.Join(fleet.Shared().Folder(), program), Home: home, Log: reported, Arguments: []string{
 			"--kubeconfig", kubeconfig, "--namespace", platformNamespace, "--catalogue-namespace", catalogueNamespace, "--leader-elect=false",
 			"--cluster-kinds=cluster-api", "--cluster-api-providers=fleetcontrolplanes." + clusterapi.ControlPlaneGroup,
 			"--allow-cluster-cidrs=127.0.0.0/8", "--allow-source-cidrs=127.0.0.0/8", "--store-folder", filepath.Join(home, "store"),
@@ -100,7 +100,7 @@ func (p *platform) start() {
 	p.t.Cleanup(func() {
 		process.Kill()
 		if p.t.Failed() {
-			p.t.Logf("the end of the log of the seed's manager:\n%s", fleet.Tail(told, 20))
+			p.t.Logf("the end of the log of the seed's manager:\n%s", fleet.Tail(reported, 20))
 		}
 	})
 	err = process.Await(p.t.Context(), "the manager to be ready", func(ctx context.Context) error {

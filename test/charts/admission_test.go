@@ -39,7 +39,7 @@ func expectCertificate(t *testing.T, c client.Client, chart string) {
 	})
 }
 
-const circleMistake = `AddonSet "kubermatic/circle": spec.addons: dependsOn goes in a circle`
+const circleMistake = `AddonSet "kubermatic/circle": spec.addons: dependsOn has a cycle`
 
 // mistakes are objects that the schemas let through and the webhooks refuse, with what the refusal says.
 func mistakes() map[string]client.Object {

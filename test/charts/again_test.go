@@ -52,8 +52,8 @@ func TestChartsAreInstalledAgain(t *testing.T) {
 		for _, chart := range bothCharts {
 			mustHelm(t, where, "uninstall", chart)
 			for _, role := range gatheringAgents(chart) {
-				if told := played.Output(chart + "-removal"); !strings.Contains(told, fmt.Sprintf("ClusterRole %q is gone", role)) {
-					t.Errorf("the removal does not say that %s is gone, and told:\n%s", role, told)
+				if reported := played.Output(chart + "-removal"); !strings.Contains(reported, fmt.Sprintf("ClusterRole %q is deleted", role)) {
+					t.Errorf("the removal does not say that %s is gone, and told:\n%s", role, reported)
 				}
 			}
 		}
@@ -172,12 +172,12 @@ func TestARemovalMayDeleteWhatGathersAlone(t *testing.T) {
 		chart, values := test.chart, test.values
 		_, objects := render(t, rendering{chart: chart, values: values})
 		var gathers, mayDelete []string
-		told := ""
+		reported := ""
 		for _, object := range objects {
 			one := []*unstructured.Unstructured{object}
 			switch {
 			case object.GetKind() == "Job" && object.GetName() == chart+"-removal":
-				told = fmt.Sprint(object.Object["spec"])
+				reported = fmt.Sprint(object.Object["spec"])
 			case object.GetKind() != "ClusterRole":
 			case typed[rbacv1.ClusterRole](t, one, "ClusterRole").AggregationRule != nil:
 				gathers = append(gathers, object.GetName())
@@ -190,8 +190,8 @@ func TestARemovalMayDeleteWhatGathersAlone(t *testing.T) {
 			t.Errorf("%s with %v: %q gather, and the guard may delete %q", chart, values, gathers, mayDelete)
 		}
 		list := strings.Join(test.want, ",")
-		if strings.Contains(told, "--task-cluster-roles="+list) != (list != "") {
-			t.Errorf("%s with %v: the guard is to be told of %q, and has %s", chart, values, list, told)
+		if strings.Contains(reported, "--task-cluster-roles="+list) != (list != "") {
+			t.Errorf("%s with %v: the guard is to be told of %q, and has %s", chart, values, list, reported)
 		}
 	}
 }

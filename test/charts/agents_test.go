@@ -136,8 +136,8 @@ func TestTheManagerHoldsWhatIsListedForAgents(t *testing.T) {
 		{"escalate", rbacv1.GroupName, "roles", "cluster-a", "", false, "it gives what it holds"},
 		{"bind", rbacv1.GroupName, "roles", "cluster-a", "", false, "it gives what it holds"},
 		{"watch", rbacv1.GroupName, "clusterroles", "", "", true, "what is listed"},
-		{"create", rbacv1.GroupName, "clusterroles", "", "", false, "the platform lists"},
-		{"update", rbacv1.GroupName, "clusterroles", "", "listed-cogs", false, "the platform lists"},
+		{"create", rbacv1.GroupName, "clusterroles", "", "", false, "the platform allows"},
+		{"update", rbacv1.GroupName, "clusterroles", "", "listed-cogs", false, "the platform allows"},
 		{"create", rbacv1.GroupName, "clusterrolebindings", "", "", false, "agents are in cluster namespaces"},
 		{"patch", "", "secrets", "cluster-a", "addon-out-a", true, "what an agent may do with its outbox"},
 		{"create", "certificates.k8s.io", "certificatesigningrequests", "", "", true, "certificates of agents"},
@@ -169,7 +169,7 @@ func TestTheFloorIsTheSameInCodeAndChart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "pkg", "access", "rights", "groups.go"), nil, 0)
+	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "pkg", "clusters", "access", "rights", "groups.go"), nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

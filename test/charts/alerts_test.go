@@ -74,10 +74,10 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 		replicas     []string
 		firing       int
 	}{
-		{"trellis-master", "TrellisNobodyLeads", []string{leads("trellis-master", 0), leads("trellis-master", 0)}, 1},
-		{"trellis-master", "TrellisNobodyLeads", []string{leads("trellis-master", 0), leads("trellis-master", 1)}, 0},
-		{"trellis-seed", "TrellisNobodyLeads", []string{leads("trellis-seed", 0)}, 1},
-		{"trellis-seed", "TrellisNobodyLeads", []string{leads("trellis-seed", 1), leads("trellis-seed", 0), leads("trellis-master", 0)}, 0},
+		{"trellis-master", "TrellisNoLeader", []string{leads("trellis-master", 0), leads("trellis-master", 0)}, 1},
+		{"trellis-master", "TrellisNoLeader", []string{leads("trellis-master", 0), leads("trellis-master", 1)}, 0},
+		{"trellis-seed", "TrellisNoLeader", []string{leads("trellis-seed", 0)}, 1},
+		{"trellis-seed", "TrellisNoLeader", []string{leads("trellis-seed", 1), leads("trellis-seed", 0), leads("trellis-master", 0)}, 0},
 		{"trellis-master", "TrellisSetReachesNoCluster", []string{sets("NoClusterSelected", 1) + sets("Blocked", 2) + sets("NoEvidence", 1)}, 3},
 		{"trellis-master", "TrellisSetReachesNoCluster", []string{sets("Complete", 9) + sets("RollingOut", 1) + sets("SeedsBehind", 1)}, 0},
 	} {

@@ -166,8 +166,8 @@ func expectCoreAddons(t *testing.T, c client.Client) {
 		return
 	}
 	for name, want := range map[string]string{"canal": "v3.31 172.25.0.0/16", "kubeadm-config": "1.36"} {
-		told := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: name}}
-		expect.Object(t, c, told, func(found *corev1.ConfigMap) error {
+		reported := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: name}}
+		expect.Object(t, c, reported, func(found *corev1.ConfigMap) error {
 			if found.Data["value"] != want {
 				return fmt.Errorf("%s tells %q", name, found.Data["value"])
 			}

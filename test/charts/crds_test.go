@@ -21,22 +21,22 @@ import (
 // upgraded is an API server that has nothing yet.
 const upgraded = "upgraded"
 
-// theCommand is how the README says that CRDs are upgraded.
-var theCommand = regexp.MustCompile(`(?m)^kubectl (?:--kubeconfig \S+ )?(apply .*) -f charts/trellis-seed/crds`)
+// theCommand is the command of the guide that upgrades CRDs.
+var theCommand = regexp.MustCompile(`(?m)^ *kubectl (?:--kubeconfig \S+ )?(apply .*) -f charts/trellis-seed/crds`)
 
-// TestCRDsAreUpgradedAsTheReadmeSays: Helm installs a chart, the next one has other CRDs, and they are applied by the README's command.
+// TestCRDsAreUpgradedAsTheGuideSays: Helm installs a chart, the next one has other CRDs, and the guide's command applies them.
 // Red when the command is refused since Helm owns the fields, and when it changes nothing.
-func TestCRDsAreUpgradedAsTheReadmeSays(t *testing.T) {
+func TestCRDsAreUpgradedAsTheGuideSays(t *testing.T) {
 	root, err := binaries.Root()
 	expect.NoError(t, err)
 	chart := filepath.Join(root, "charts", "trellis-seed")
 	runProgram(t, "helm", "install", "seed", chart, "--namespace", "kubermatic", "--create-namespace", "--no-hooks")
 	defer mustHelm(t, fleet.Shared().Cluster(upgraded), "uninstall", "seed", "--no-hooks")
-	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	guide, err := os.ReadFile(filepath.Join(root, "docs", "guides", "upgrade.md"))
 	expect.NoError(t, err)
-	command := theCommand.FindSubmatch(readme)
+	command := theCommand.FindSubmatch(guide)
 	if command == nil {
-		t.Fatal("the README does not say how CRDs are upgraded")
+		t.Fatal("docs/guides/upgrade.md does not say how to upgrade CRDs: this test expects a line that applies charts/trellis-seed/crds")
 	}
 	next := t.TempDir()
 	changeCRDs(t, filepath.Join(chart, "crds"), next)

@@ -206,16 +206,16 @@ func expectMoreLog(t *testing.T, r rendering, debug string) {
 			t.Errorf("level %q of %s: %q, %v", level, r, text, err)
 		}
 	}
-	isTold := func() bool {
+	isReported := func() bool {
 		text, err := os.ReadFile(logOf(r))
-		return err == nil && bytes.Contains(text, []byte("a step ended the pass"))
+		return err == nil && bytes.Contains(text, []byte("a step ended the reconciliation"))
 	}
-	if isTold() {
+	if isReported() {
 		t.Errorf("%s tells details that nobody asked for", r)
 	}
 	put("details", "details, verbosity 1\n")
 	expect.Eventually(t, expect.Patience, func() error {
-		if !isTold() {
+		if !isReported() {
 			return fmt.Errorf("%s does not tell details", r)
 		}
 		return nil

@@ -39,28 +39,28 @@ func TestChartsAreUpgradedAndRemoved(t *testing.T) {
 	played, seen := playJobs(t, where, c), len(callsOfJobs(t))
 	seed, master := chartFolder(t, "trellis-seed"), chartFolder(t, "trellis-master")
 
-	mustHelm(t, where, "install", "trellis-seed", former(t, seed))
+	mustHelm(t, where, "install", "trellis-seed", previous(t, seed))
 	if fieldsOfSets(t)[aFieldOfSets] {
 		t.Fatal("the release of before has the field already")
 	}
 	expect.Create(t, c, custom("kept"))
 
 	mustHelm(t, where, "upgrade", "trellis-seed", seed)
-	if told := played.Output("trellis-seed-crds"); !fieldsOfSets(t)[aFieldOfSets] || !strings.Contains(told, setsCRD+" is up to date now") ||
-		!strings.Contains(told, installsCRD+" is new") {
-		t.Errorf("the upgrade brought no field or no kind, and told:\n%s", told)
+	if reported := played.Output("trellis-seed-crds"); !fieldsOfSets(t)[aFieldOfSets] || !strings.Contains(reported, setsCRD+" is up to date now") ||
+		!strings.Contains(reported, installsCRD+" is new") {
+		t.Errorf("the upgrade brought no field or no kind, and told:\n%s", reported)
 	}
 	mustHelm(t, where, "install", "trellis-master", master)
-	if told := played.Output("trellis-master-crds"); !strings.Contains(told, setsCRD+" was up to date") {
-		t.Errorf("the second chart told:\n%s", told)
+	if reported := played.Output("trellis-master-crds"); !strings.Contains(reported, setsCRD+" was up to date") {
+		t.Errorf("the second chart told:\n%s", reported)
 	}
 	changeSets(t, func(fields map[string]apiextensionsv1.JSONSchemaProps) {
 		fields["later"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
 	})
 	mustHelm(t, where, "rollback", "trellis-seed", "1")
 	mustHelm(t, where, "upgrade", "trellis-seed", seed)
-	if told := played.Output("trellis-seed-crds"); !fieldsOfSets(t)["later"] || !strings.Contains(told, "newer release brought it: it has v1.spec.later") {
-		t.Errorf("a field of a later release went, and the upgrade told:\n%s", told)
+	if reported := played.Output("trellis-seed-crds"); !fieldsOfSets(t)["later"] || !strings.Contains(reported, "newer release installed it: it has v1.spec.later") {
+		t.Errorf("a field of a later release went, and the upgrade told:\n%s", reported)
 	}
 	expectGuarded(t, where, c, played)
 	expectUnsound(t, where, c, played)
@@ -91,8 +91,8 @@ func expectGuarded(t *testing.T, where *fleet.Cluster, c client.Client, played *
 		"trellis-seed": "1 AddonInstallation in 1 namespace would be left", "trellis-master": "1 AddonSet in 1 namespace would be left",
 	} {
 		output, err := helm(t, where, "uninstall", release)
-		if told := played.Output(release + "-removal"); err == nil || !strings.Contains(told, words) || !strings.Contains(told, "--no-hooks") {
-			t.Errorf("%s is removed although something is left: %v\n%s\nthe guard told:\n%s", release, err, output, told)
+		if reported := played.Output(release + "-removal"); err == nil || !strings.Contains(reported, words) || !strings.Contains(reported, "--no-hooks") {
+			t.Errorf("%s is removed although something is left: %v\n%s\nthe guard told:\n%s", release, err, output, reported)
 		}
 	}
 	for _, object := range []client.Object{installation, set} {
@@ -107,13 +107,13 @@ func expectUnsound(t *testing.T, where *fleet.Cluster, c client.Client, played *
 	for _, release := range []string{"trellis-seed", "trellis-master"} {
 		expect.Delete(t, c, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: namespace + ":" + release}})
 		output, err := helm(t, where, "test", release)
-		told := played.Output(release + "-check")
+		reported := played.Output(release + "-check")
 		for _, words := range []string{
 			"kinds: CRD " + setsCRD + " is older than this program: it lacks v1.spec." + aFieldOfSets,
-			"rights: system:serviceaccount:" + namespace + ":" + release + " may not ", "leader: there is no lease", "webhooks: the API server did not",
+			"rights: system:serviceaccount:" + namespace + ":" + release + " may not ", "leader: lease", "webhooks: the API server got no",
 		} {
-			if err == nil || !strings.Contains(told, words) {
-				t.Errorf("the test of %s does not find %q: %v\n%s\nthe check told:\n%s", release, words, err, output, told)
+			if err == nil || !strings.Contains(reported, words) {
+				t.Errorf("the test of %s does not find %q: %v\n%s\nthe check told:\n%s", release, words, err, output, reported)
 			}
 		}
 	}
@@ -144,8 +144,8 @@ func chartFolder(t *testing.T, name string) string {
 	return filepath.Join(root, "charts", name)
 }
 
-// former is a chart as an earlier release had it: without tasks and one kind, and with sets that lack a field.
-func former(t *testing.T, chart string) string {
+// previous is a chart as an earlier release had it: without tasks and one kind, and with sets that lack a field.
+func previous(t *testing.T, chart string) string {
 	t.Helper()
 	folder := copied(t, chart, func(crd *apiextensionsv1.CustomResourceDefinition) {
 		delete(crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties, aFieldOfSets)

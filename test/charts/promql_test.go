@@ -52,13 +52,13 @@ func answers(t *testing.T, scrapes []scrape, queries []string) []answer {
 		t.Fatal(err)
 	}
 	command := exec.CommandContext(t.Context(), program)
-	var told, complaints bytes.Buffer
-	command.Stdin, command.Stdout, command.Stderr = bytes.NewReader(asked), &told, &complaints
+	var reported, complaints bytes.Buffer
+	command.Stdin, command.Stdout, command.Stderr = bytes.NewReader(asked), &reported, &complaints
 	if err := command.Run(); err != nil {
 		t.Fatalf("asking Prometheus' engine: %v\n%s", err, complaints.String())
 	}
 	var found []answer
-	if err := json.Unmarshal(told.Bytes(), &found); err != nil {
+	if err := json.Unmarshal(reported.Bytes(), &found); err != nil {
 		t.Fatal(err)
 	}
 	return found

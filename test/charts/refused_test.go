@@ -51,6 +51,8 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		"agents: {approve: [kubernetes.io/x, kubernetes.io/x]}":      {seed, "at '/agents/approve"},
 		"agents: {shared: true}":                                     {seed, "shared"},
 		"agents: {enabled: true, hub: {server: 'https://a'}}\nextraVolumes: [{name: hub-ca, emptyDir: {}}]": {seed, `extraVolumes has "hub-ca"`},
+		"query: {url: 'http://addons.example.com'}":                                                         {seed, "at '/query/url"},
+		"query: {url: 'https://a:b@c.example.com'}":                                                         {seed, "at '/query/url"},
 		"misspelt: 1": {both, "misspelt"},
 	} {
 		given, err := chartutil.ReadValues([]byte(values))

@@ -57,7 +57,7 @@ func expectCheck(t *testing.T, r rendering, says string) {
 	job := typed[batchv1.Job](t, objects[at:], "Job")
 	folder := filepath.Dir(program(t, r.chart))
 	run, err := RunTask(t, nodeOf(t, fleet.Shared().Cluster(cluster), platformClient(t), folder), &job, Programs(folder))
-	isWell := strings.HasPrefix(says, "kinds: as")
+	isWell := strings.HasPrefix(says, "kinds: ok")
 	if err != nil || run.Failed == isWell || !strings.Contains(run.Output, says) {
 		t.Errorf("the check of %s: %v, failed %t, and told:\n%s", r, err, run.Failed, run.Output)
 	}

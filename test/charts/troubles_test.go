@@ -28,12 +28,12 @@ var catalogueInGit = map[string]string{
 // expectFigures has something of everything that dashboards and alerts are about, and takes it back.
 func expectFigures(t *testing.T, c client.Client, sources *fleet.Sources, metrics map[string]string) {
 	t.Helper()
-	told := &figures{scraper: newScraper(t, c), metrics: metrics, scrapes: map[string][]scrape{}}
-	selectNobody(t, c, func() { expect.NoError(t, told.scrape(t)) })
+	reported := &figures{scraper: newScraper(t, c), metrics: metrics, scrapes: map[string][]scrape{}}
+	selectNobody(t, c, func() { expect.NoError(t, reported.scrape(t)) })
 	mend := makeTroubles(t, c, sources)
-	expect.NoError(t, told.scrape(t))
+	expect.NoError(t, reported.scrape(t))
 	reconnect := disconnect(t, c) // nothing in the cluster is known any more, so this is the last one
-	told.expectAnswers(t)
+	reported.expectAnswers(t)
 	reconnect()
 	mend()
 }
@@ -62,8 +62,8 @@ func makeTroubles(t *testing.T, c client.Client, sources *fleet.Sources) (mend f
 	lost.Name, lost.Spec.Addons[0].Name = "lost", "lost"
 	lost.Spec.Addons[0].Versions[0].Source.Git.Ref = &kubermaticv1.GitRef{Branch: "none"}
 	agents := agentsInTrouble(sources)
-	held := wish("taken", "hello", taken.Name)
-	waiting := wish("waiting", "hello", "waiting")
+	held := requestAddon("taken", "hello", taken.Name)
+	waiting := requestAddon("waiting", "hello", "waiting")
 	waiting.Spec.DependsOn = []kubermaticv1.InstallationName{"nothing"}
 	made := []client.Object{
 		taken,
@@ -79,7 +79,7 @@ func makeTroubles(t *testing.T, c client.Client, sources *fleet.Sources) (mend f
 		expect.Create(t, c, object)
 	}
 	expectOffered(t, c, "lost")
-	unfetched := wish("unfetched", "lost", "unfetched")
+	unfetched := requestAddon("unfetched", "lost", "unfetched")
 	expect.Create(t, c, unfetched)
 	askFor(t, c)
 	askQuery(t)
@@ -91,7 +91,7 @@ func makeTroubles(t *testing.T, c client.Client, sources *fleet.Sources) (mend f
 	return func() {
 		t.Helper()
 		for _, name := range []string{"agent", "denied", "misjudged"} {
-			object := wish(name, name, name)
+			object := requestAddon(name, name, name)
 			expect.Delete(t, c, object)
 			expect.Gone(t, c, object)
 		}
@@ -102,7 +102,7 @@ func makeTroubles(t *testing.T, c client.Client, sources *fleet.Sources) (mend f
 	}
 }
 
-func wish(name, addon, place string) *kubermaticv1.AddonInstallation {
+func requestAddon(name, addon, place string) *kubermaticv1.AddonInstallation {
 	return given.Installation("cluster-one", name, addon, place, given.NewNamespace)
 }
 
@@ -149,7 +149,7 @@ func askFor(t *testing.T, c client.Client) {
 		"misjudged": {"False", kubermaticv1.ReasonRuleFailed},
 	} {
 		expectOffered(t, c, name)
-		object := wish(name, name, name)
+		object := requestAddon(name, name, name)
 		expect.Create(t, c, object)
 		expect.HasCondition(t, c, object, expect.Is(kubermaticv1.ConditionReady, ready[0], ready[1]))
 	}
@@ -183,7 +183,7 @@ func disconnect(t *testing.T, c client.Client) (reconnect func()) {
 	return func() { put(right) }
 }
 
-var queryAddress = regexp.MustCompile(`queries are answered.*address=(\S+)`)
+var queryAddress = regexp.MustCompile(`the query endpoint listens.*address=(\S+)`)
 
 // askQuery asks the query endpoint, as somebody whom it does not know.
 func askQuery(t *testing.T) {

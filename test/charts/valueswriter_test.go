@@ -35,7 +35,7 @@ func TestUsersWriteValuesThatTheyCanNotRead(t *testing.T) {
 	plain := valuesSecret("user-values-plain")
 	plain.Labels = nil
 	expect.Eventually(t, expect.Patience, func() error { // policies and rights are followed by watches
-		return refusal(user.Create(t.Context(), plain.DeepCopy(), client.DryRunAll), "use=values only")
+		return refusal(user.Create(t.Context(), plain.DeepCopy(), client.DryRunAll), "use=values: give")
 	})
 	t.Run("own", func(t *testing.T) { testOwnValues(t, user) })
 	t.Run("refused", func(t *testing.T) { testRefusedValues(t, c, user) })
@@ -81,10 +81,10 @@ func testRefusedValues(t *testing.T, c, user client.Client) {
 		return made
 	}
 	for words, refused := range map[string]*corev1.Secret{
-		"begin with user-values-": changed(func(s *corev1.Secret) { s.Name = "w-ca" }),
-		"of Cluster API end so":   changed(func(s *corev1.Secret) { s.Name = "user-values-x-ca" }),
-		"with a prefix are for":   changed(func(s *corev1.Secret) { s.Annotations = map[string]string{"replicator.example.com/from": "a/b"} }),
-		"use=values only":         changed(func(s *corev1.Secret) { s.Labels = map[string]string{kubermaticv1.LabelUse: kubermaticv1.UseSource} }),
+		"begin with user-values-":     changed(func(s *corev1.Secret) { s.Name = "w-ca" }),
+		"have names with this ending": changed(func(s *corev1.Secret) { s.Name = "user-values-x-ca" }),
+		"with a prefix are for":       changed(func(s *corev1.Secret) { s.Annotations = map[string]string{"replicator.example.com/from": "a/b"} }),
+		"use=values: give":            changed(func(s *corev1.Secret) { s.Labels = map[string]string{kubermaticv1.LabelUse: kubermaticv1.UseSource} }),
 		"are for controllers": changed(func(s *corev1.Secret) {
 			s.Annotations = map[string]string{"addons.kubermatic.k8c.io/access-of": "x"}
 		}),

@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trellis-addons/trellis/test/expect"
@@ -21,7 +20,7 @@ const (
 
 // Change edits the Cluster as anybody may.
 func Change(ctx context.Context, c client.Client, key types.NamespacedName, edit func(cluster *unstructured.Unstructured) error) error {
-	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	return expect.PastConflicts(ctx, func() error {
 		cluster := object(ClusterKind, key.Namespace, key.Name)
 		if err := c.Get(ctx, key, cluster); err != nil {
 			return err

@@ -169,9 +169,9 @@ func (h *History) has(all []client.Object) (bool, error) {
 	return true, h.trouble
 }
 
-// Tell has each state seen, from the first that has a control plane and workers; an error ends it, and is returned. While something is
+// Replay has each state seen, from the first that has a control plane and workers; an error ends it, and is returned. While something is
 // going on, the last states may lack what another watch has yet to bring: Complete first where the order counts.
-func (h *History) Tell(see func(Progress) error) error {
+func (h *History) Replay(see func(Progress) error) error {
 	h.mutex.Lock()
 	all, trouble := slices.Clone(h.stored), h.trouble
 	h.mutex.Unlock()

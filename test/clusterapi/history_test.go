@@ -59,16 +59,16 @@ func TestAHistoryIsInTheOrderOfTheStore(t *testing.T) {
 	put(4, ControlPlaneKind, "elm", map[string]any{"version": after})
 	put(2, ControlPlaneKind, "elm", map[string]any{"version": before})
 	h.stored = append(h.stored, stored{order: 3, object: cni}, stored{order: 7, isGone: true, object: h.stored[0].object.(*unstructured.Unstructured)})
-	var told []string
-	err := h.Tell(func(now Progress) error {
-		told = append(told, fmt.Sprintf("%s, workers %v, cni %s", now.ControlPlane, now.Workers, now.Gates["cni"].Version))
+	var reported []string
+	err := h.Replay(func(now Progress) error {
+		reported = append(reported, fmt.Sprintf("%s, workers %v, cni %s", now.ControlPlane, now.Workers, now.Gates["cni"].Version))
 		return nil
 	})
 	want := []string{
 		"1.36.3, workers [1.36.3], cni ", "1.36.3, workers [1.36.3], cni 1.1.0", "1.37.2, workers [1.36.3], cni 1.1.0",
 		"1.37.2, workers [1.37.2], cni 1.1.0",
 	}
-	if err != nil || !slices.Equal(told, want) {
-		t.Errorf("it tells %q, want %q: %v", told, want, err)
+	if err != nil || !slices.Equal(reported, want) {
+		t.Errorf("it tells %q, want %q: %v", reported, want, err)
 	}
 }

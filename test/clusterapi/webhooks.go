@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trellis-addons/trellis/test/expect"
 )
 
 // admitAt has Cluster API's objects admitted by the manager that listens there, as its own manifests say, but by URL.
@@ -79,10 +81,12 @@ func createOrReplace(ctx context.Context, c client.Client, object client.Object)
 	if !apierrors.IsAlreadyExists(err) {
 		return err
 	}
-	old := object.DeepCopyObject().(client.Object)
-	if err := c.Get(ctx, client.ObjectKeyFromObject(object), old); err != nil {
-		return err
-	}
-	object.SetResourceVersion(old.GetResourceVersion())
-	return c.Update(ctx, object)
+	return expect.PastConflicts(ctx, func() error {
+		old := object.DeepCopyObject().(client.Object)
+		if err := c.Get(ctx, client.ObjectKeyFromObject(object), old); err != nil {
+			return err
+		}
+		object.SetResourceVersion(old.GetResourceVersion())
+		return c.Update(ctx, object)
+	})
 }

@@ -18,7 +18,7 @@ const (
 )
 
 // program is what both managers are in the releases of the test, for the sake of minutes.
-const program = "package main\n\nimport \"example.com/tiny/pkg/buildinfo\"\n\nfunc main() { println(buildinfo.Text()) }\n"
+const program = "package main\n\nimport \"example.com/tiny/pkg/base/buildinfo\"\n\nfunc main() { println(buildinfo.Text()) }\n"
 
 // releases writes both, as a repository of clusterctl's, and gives its folder: what is between it and the files is addon-trellis/v1.2.3.
 func releases(t *testing.T) string {
@@ -54,7 +54,7 @@ func checkout(t *testing.T, root string) string {
 		"go.mod":                                "module example.com/tiny\n\ngo 1.26.6\n\ntoolchain " + runtime.Version() + "\n",
 		"cmd/master-controller-manager/main.go": program,
 		"cmd/seed-controller-manager/main.go":   program,
-		"pkg/buildinfo/buildinfo.go": "package buildinfo\n\nvar version, commit, date string\n\n" +
+		"pkg/base/buildinfo/buildinfo.go": "package buildinfo\n\nvar version, commit, date string\n\n" +
 			"func Text() string { return version + \" \" + commit + \" \" + date }\n",
 	} {
 		write(t, filepath.Join(folder, file), text)

@@ -1,5 +1,5 @@
-// Package collector is a collector of OpenTelemetry for tests: it takes traces over HTTP, keeps their bytes, and can behave
-// badly. What it reads of them is told as trees. It decodes by hand, and knows no field that pkg/tracing does not write.
+// Package collector is an OpenTelemetry collector for tests. It accepts traces over HTTP, stores their bytes, and can answer with errors. It
+// reads them with OpenTelemetry's own types, and shows traces as trees.
 package collector
 
 import (

@@ -1,7 +1,6 @@
 package collector
 
 import (
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -9,133 +8,70 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/protobuf/encoding/protowire"
+	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protopath"
+	"google.golang.org/protobuf/reflect/protorange"
 )
 
-// Span is one as the collector read it.
+// Span is a span that the collector read.
 type Span struct {
 	Trace, ID, Parent, Name string
-	// Kind is OpenTelemetry's number: 1 is internal, 3 a client's.
-	Kind         uint64
-	Begun, Ended time.Time
+	Kind                    tracepb.Span_SpanKind
+	Begun, Ended            time.Time
 	// Attributes are key=value, in their order; Resource are those of the process.
 	Attributes, Resource []string
 	Failed               bool
 }
 
-var errMessage = errors.New("the message can't be read")
+var errFields = errors.New("the message has fields that OpenTelemetry's types do not have")
 
-// each visits the fields of a message: those of bytes, and others as numbers.
-func each(message []byte, visit func(field protowire.Number, inner []byte, number uint64) error) error {
-	for len(message) > 0 {
-		field, kind, size := protowire.ConsumeTag(message)
-		if size < 0 {
-			return errMessage
-		}
-		message = message[size:]
-		var inner []byte
-		var number uint64
-		switch kind {
-		case protowire.BytesType:
-			inner, size = protowire.ConsumeBytes(message)
-		case protowire.VarintType:
-			number, size = protowire.ConsumeVarint(message)
-		case protowire.Fixed64Type:
-			number, size = protowire.ConsumeFixed64(message)
-		default:
-			return fmt.Errorf("field %d: %w", field, errMessage)
-		}
-		if size < 0 {
-			return errMessage
-		}
-		message = message[size:]
-		if err := visit(field, inner, number); err != nil {
-			return fmt.Errorf("field %d: %w", field, err)
-		}
-	}
-	return nil
-}
-
-// Read reads an ExportTraceServiceRequest. A field that it does not know is an error.
+// Read reads an ExportTraceServiceRequest with OpenTelemetry's own types. It fails if they do not have all of its fields.
 func Read(message []byte) (spans []Span, err error) {
-	err = each(message, func(field protowire.Number, resourceSpans []byte, _ uint64) error {
-		if field != 1 {
-			return errMessage
-		}
-		return readResourceSpans(resourceSpans, &spans)
-	})
-	return spans, err
-}
-
-func readResourceSpans(message []byte, spans *[]Span) error {
-	var resource []string
-	return each(message, func(field protowire.Number, inner []byte, _ uint64) error {
-		switch field {
-		case 1:
-			return each(inner, func(_ protowire.Number, attribute []byte, _ uint64) error { return readAttribute(attribute, &resource) })
-		case 2:
-			return each(inner, func(field protowire.Number, inner []byte, _ uint64) error {
-				if field != 2 {
-					return nil // the scope
-				}
-				span := Span{Resource: resource}
-				err := readSpan(inner, &span)
-				*spans = append(*spans, span)
-				return err
-			})
-		}
-		return errMessage
-	})
-}
-
-func readSpan(message []byte, span *Span) error {
-	return each(message, func(field protowire.Number, inner []byte, number uint64) error {
-		switch field {
-		case 1:
-			span.Trace = hex.EncodeToString(inner)
-		case 2:
-			span.ID = hex.EncodeToString(inner)
-		case 4:
-			span.Parent = hex.EncodeToString(inner)
-		case 5:
-			span.Name = string(inner)
-		case 6:
-			span.Kind = number
-		case 7:
-			span.Begun = time.Unix(0, int64(number))
-		case 8:
-			span.Ended = time.Unix(0, int64(number))
-		case 9:
-			return readAttribute(inner, &span.Attributes)
-		case 15:
-			return each(inner, func(field protowire.Number, _ []byte, code uint64) error {
-				span.Failed = field == 3 && code == 2
-				return nil
-			})
-		default:
-			return errMessage
+	var read tracepb.TracesData // has the fields of the request, whose type would bring gRPC
+	if err := proto.Unmarshal(message, &read); err != nil {
+		return nil, fmt.Errorf("reading a message with traces: %w", err)
+	}
+	err = protorange.Range(read.ProtoReflect(), func(at protopath.Values) error {
+		if at.Index(-1).Step.Kind() == protopath.UnknownAccessStep {
+			return errFields
 		}
 		return nil
 	})
+	if err != nil {
+		return nil, err
+	}
+	for _, of := range read.GetResourceSpans() {
+		for _, in := range of.GetScopeSpans() {
+			for _, one := range in.GetSpans() {
+				spans = append(spans, spanOf(one, texts(of.GetResource().GetAttributes())))
+			}
+		}
+	}
+	return spans, nil
 }
 
-func readAttribute(message []byte, into *[]string) error {
-	var key, value string
-	err := each(message, func(field protowire.Number, inner []byte, _ uint64) error {
-		if field == 1 {
-			key = string(inner)
-			return nil
+func spanOf(read *tracepb.Span, resource []string) Span {
+	return Span{
+		Trace: hex.EncodeToString(read.GetTraceId()), ID: hex.EncodeToString(read.GetSpanId()),
+		Parent: hex.EncodeToString(read.GetParentSpanId()), Name: read.GetName(), Kind: read.GetKind(),
+		Begun: time.Unix(0, int64(read.GetStartTimeUnixNano())), Ended: time.Unix(0, int64(read.GetEndTimeUnixNano())),
+		Attributes: texts(read.GetAttributes()), Resource: resource,
+		Failed: read.GetStatus().GetCode() == tracepb.Status_STATUS_CODE_ERROR,
+	}
+}
+
+func texts(attributes []*commonpb.KeyValue) []string {
+	var all []string
+	for _, one := range attributes {
+		text := one.GetValue().GetStringValue()
+		if number, isNumber := one.GetValue().GetValue().(*commonpb.AnyValue_IntValue); isNumber {
+			text = fmt.Sprint(number.IntValue)
 		}
-		return each(inner, func(field protowire.Number, text []byte, number uint64) error {
-			value = string(text)
-			if field == 3 {
-				value = fmt.Sprint(number)
-			}
-			return nil
-		})
-	})
-	*into = append(*into, key+"="+value)
-	return err
+		all = append(all, one.GetKey()+"="+text)
+	}
+	return all
 }
 
 // Value is that of an attribute; "": there is none.
@@ -186,13 +122,4 @@ func below(spans []Span, parent, indent string) (lines []string) {
 		lines = append(append(lines, line), deeper...)
 	}
 	return lines
-}
-
-// IDs are those of a trace and a span as numbers, which must not be zero.
-func (s Span) IDs() (trace, span uint64) {
-	whole, _ := hex.DecodeString(s.Trace + s.ID)
-	if len(whole) != 24 {
-		return 0, 0
-	}
-	return binary.BigEndian.Uint64(whole[:8]), binary.BigEndian.Uint64(whole[16:])
 }

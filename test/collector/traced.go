@@ -8,7 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/trellis-addons/trellis/pkg/tracing"
+	"github.com/trellis-addons/trellis/pkg/base/tracing"
 )
 
 // Traced starts one, and gives a context in which all is traced to it. Spans that ended arrive by flush, once.

@@ -28,10 +28,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/access"
-	"github.com/trellis-addons/trellis/pkg/access/rights"
+	"github.com/trellis-addons/trellis/pkg/clusters/access"
+	"github.com/trellis-addons/trellis/pkg/clusters/access/rights"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
-	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/pkg/install/revision"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/given"
@@ -104,14 +104,14 @@ type later struct {
 
 func (l later) Keep(
 	ctx context.Context, holder access.Holder, asked []kubermaticv1.Access, memory *access.Memory, now time.Time,
-) ([]access.Standing, error) {
-	standings, err := l.Access.Keep(ctx, holder, asked, memory, now.Add(l.by))
-	for at := range standings {
-		if next := standings[at].Next; !next.IsZero() {
-			standings[at].Next = next.Add(-l.by)
+) ([]access.Status, error) {
+	statuses, err := l.Access.Keep(ctx, holder, asked, memory, now.Add(l.by))
+	for at := range statuses {
+		if next := statuses[at].Next; !next.IsZero() {
+			statuses[at].Next = next.Add(-l.by)
 		}
 	}
-	return standings, err
+	return statuses, err
 }
 
 // requests for certificates that were ever made, by the ID of who they are for.
@@ -268,8 +268,8 @@ func (s *subject) tryAs(t testing.TB, files map[string][]byte) error {
 	return err
 }
 
-// formerAgent is what an agent had when a story began.
-type formerAgent struct {
+// previousAgent is what an agent had when a story began.
+type previousAgent struct {
 	files  map[string][]byte
 	serial string
 	secret types.UID
@@ -284,7 +284,7 @@ func noted(change func(testing.TB, *subject)) func(testing.TB, *subject) {
 	return func(t testing.TB, one *subject) {
 		t.Helper()
 		before := one.stored(t)
-		one.agent = formerAgent{
+		one.agent = previousAgent{
 			files: one.agentsSecret(t).Data, serial: before.state.Serial, secret: before.uid, made: map[string]types.UID{},
 		}
 		for _, object := range one.madeForAgents(t) {
@@ -332,7 +332,7 @@ func (s *subject) credential(t testing.TB) (*storedCredential, error) {
 	if stored == nil || secret == nil || !stored.isIn(secret) {
 		return nil, errors.New("what is stored is not what the agent has")
 	}
-	if record := s.newestRecord(t); record == nil || len(record.Kept) != 1 || record.Kept[0].UID != secret.UID {
+	if record := s.newestRecord(t); record == nil || len(record.ManagedSecrets) != 1 || record.ManagedSecrets[0].UID != secret.UID {
 		return nil, errors.New("the agent's Secret is not on record")
 	}
 	installation := s.installation()
@@ -387,7 +387,7 @@ func revoked(t testing.TB, one *subject) error {
 		return errors.New("the agent's Secret is still there")
 	}
 	if record := one.newestRecord(t); record.HasAccess() {
-		return fmt.Errorf("there are on record %v, %v, %v", record.Access, record.FormerAccess, record.Kept)
+		return fmt.Errorf("there are on record %v, %v, %v", record.Access, record.PreviousAccess, record.ManagedSecrets)
 	}
 	return one.notRefused(t)
 }
@@ -414,12 +414,12 @@ func (s *subject) withoutCredential(t testing.TB, object unstructured.Unstructur
 	if object.GetKind() != "Secret" || object.GetNamespace() != s.name || object.GetName() != rights.SecretName(s.name, accessName) {
 		return object
 	}
-	told := *object.DeepCopy()
-	if annotations := told.GetAnnotations(); annotations[kubermaticv1.AnnotationDigest] != "" {
+	reported := *object.DeepCopy()
+	if annotations := reported.GetAnnotations(); annotations[kubermaticv1.AnnotationDigest] != "" {
 		annotations[kubermaticv1.AnnotationDigest] = "some"
-		told.SetAnnotations(annotations)
+		reported.SetAnnotations(annotations)
 	}
-	data, _, _ := unstructured.NestedStringMap(told.Object, "data")
+	data, _, _ := unstructured.NestedStringMap(reported.Object, "data")
 	stored := s.stored(t)
 	for key, encoded := range data {
 		part, err := base64.StdEncoding.DecodeString(encoded)
@@ -433,8 +433,8 @@ func (s *subject) withoutCredential(t testing.TB, object unstructured.Unstructur
 			data[key] = "another than is stored"
 		}
 	}
-	expect.NoError(t, unstructured.SetNestedStringMap(told.Object, data, "data"))
-	return told
+	expect.NoError(t, unstructured.SetNestedStringMap(reported.Object, data, "data"))
+	return reported
 }
 
 // addAgents adds what the seed has for agents, and whether it stood there when the story began, and how often somebody was asked to
@@ -445,18 +445,18 @@ func (s *subject) addAgents(t testing.TB, state map[string]string) {
 	for _, object := range s.madeForAgents(t) { // accounts come first
 		accounts[object.GetUID()] = object.GetKind() == "ServiceAccount"
 		if object.GetKind() == "Secret" {
-			told := map[string]any{}
+			reported := map[string]any{}
 			data, _, _ := unstructured.NestedMap(object.Object, "data")
 			for key := range data {
-				told[key] = "some"
+				reported[key] = "some"
 			}
 			if stored != nil && stored.state.Type != "" {
 				one := stored.state
-				told["state.json"] = map[string]any{
+				reported["state.json"] = map[string]any{
 					"type": one.Type, "isIssued": one.Serial != "", "isOfAccount": accounts[one.Account], "refusal": one.Refusal,
 				}
 			}
-			object.Object["data"] = told
+			object.Object["data"] = reported
 		}
 		text := essence(t, object)
 		if stored != nil {

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/access/rights"
+	"github.com/trellis-addons/trellis/pkg/clusters/access/rights"
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
@@ -130,7 +130,7 @@ func TestKilledAtEveryWriteOfAccessEndsTheSame(t *testing.T) {
 				p := newAgents(t)
 				t.Parallel()
 				for _, story := range stories { // one by one: they share the time
-					t.Run(story.name, func(t *testing.T) { total.Add(int32(story.tell(t, p))) })
+					t.Run(story.name, func(t *testing.T) { total.Add(int32(story.report(t, p))) })
 				}
 			})
 		}

@@ -21,14 +21,15 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/cmd/wiring"
-	"github.com/trellis-addons/trellis/pkg/access"
+	"github.com/trellis-addons/trellis/cmd/wiring/contents"
+	"github.com/trellis-addons/trellis/pkg/base/fairqueue"
+	"github.com/trellis-addons/trellis/pkg/base/fence"
+	"github.com/trellis-addons/trellis/pkg/clusters/access"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
-	"github.com/trellis-addons/trellis/pkg/fairqueue"
-	"github.com/trellis-addons/trellis/pkg/fence"
 	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 	"github.com/trellis-addons/trellis/pkg/fetch/store"
-	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
+	"github.com/trellis-addons/trellis/pkg/fleet/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/render/chart"
 	"github.com/trellis-addons/trellis/pkg/render/gotemplate"
@@ -156,7 +157,7 @@ func (a assignment) choose(options *manager.Options) {
 func dependenciesOf(
 	ctx context.Context, made wiring.Seed, work assignment, limit *fence.Fence,
 ) (addoninstallation.Dependencies, error) {
-	kinds := wiring.SourceKinds(outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback}))
+	kinds := contents.Kinds(outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback}))
 	content, err := store.New(store.Options{Folder: filepath.Join(work.Folder, "store"), Kinds: kinds, Interval: time.Minute})
 	if err != nil {
 		return addoninstallation.Dependencies{}, err
@@ -174,7 +175,7 @@ func dependenciesOf(
 		Records: wiring.Records(made, key), InputsKey: key,
 		Options: addoninstallation.Options{
 			CatalogueNamespace: work.Catalogue, DriftInterval: cmp.Or(work.DriftInterval, 10*time.Minute),
-			Passes: fairqueue.Limits{Workers: 10},
+			Limits: fairqueue.Limits{Workers: 10},
 		},
 	}
 	if work.Hub.Server != "" {

@@ -31,8 +31,8 @@ type story struct {
 	from, to string
 	// through are writes that must be among those at whose boundaries it was killed.
 	through []string
-	// former is what somebody else applied before, and the installation takes over.
-	former func(testing.TB, *subject)
+	// previous is what somebody else applied before, and the installation takes over.
+	previous func(testing.TB, *subject)
 	// instead: who was killed on the way is asked for the removal, and not for the rest of the way.
 	instead bool
 	// finally is a version with the objects of from: who was killed on the way is asked for it, and not for the rest of the way.
@@ -80,8 +80,8 @@ func (s story) begin(t *testing.T, p *platform, all ...*subject) {
 		s.prepare(t, p)
 	}
 	for _, one := range all {
-		if s.former != nil {
-			s.former(t, one)
+		if s.previous != nil {
+			s.previous(t, one)
 			one.adopts = true
 		}
 		if s.from != "" {
@@ -146,9 +146,9 @@ func await(t testing.TB, holds func() error) {
 	}
 }
 
-// tell carries the story out without a kill, and then once for each of the boundaries that it is killed at: each run must end
+// report carries the story out without a kill, and then once for each of the boundaries that it is killed at: each run must end
 // as the first one did. It gives the number of boundaries.
-func (s story) tell(t *testing.T, p *platform) int {
+func (s story) report(t *testing.T, p *platform) int {
 	t.Helper()
 	long.Turn(t, "kills*", 3)
 	clean := p.newSubject(t, s.name)

@@ -134,26 +134,26 @@ func TestFlappingClusterIsLeftAlone(t *testing.T) {
 	if diff := cmp.Diff(want, s.state(t)); diff != "" {
 		t.Errorf("the state changed (-before +after):\n%s", diff)
 	}
-	wrote, told := p.userGate.Counts(s.name).Writes-user, s.events(t)-events
+	wrote, reported := p.userGate.Counts(s.name).Writes-user, s.events(t)-events
 	status := p.seedGate.Counts(s.name).Writes - seed
-	if wrote != 0 || told > 2*flaps || status > 6*flaps {
-		t.Errorf("%d changes of the condition: %d writes to the user cluster, %d to the seed, %d events", 2*flaps, wrote, status, told)
+	if wrote != 0 || reported > 2*flaps || status > 6*flaps {
+		t.Errorf("%d changes of the condition: %d writes to the user cluster, %d to the seed, %d events", 2*flaps, wrote, status, reported)
 	}
-	t.Logf("%d changes of the condition: %d writes to the user cluster, %d to the seed, %d events", 2*flaps, wrote, status, told)
+	t.Logf("%d changes of the condition: %d writes to the user cluster, %d to the seed, %d events", 2*flaps, wrote, status, reported)
 }
 
 // events counts how often something was told about the installation.
-func (s *subject) events(t *testing.T) (told int) {
+func (s *subject) events(t *testing.T) (reported int) {
 	t.Helper()
 	list := &eventsv1.EventList{}
 	expect.List(t, s.seed, list, client.InNamespace(s.namespace()))
 	for _, event := range list.Items {
-		told++
+		reported++
 		if event.Series != nil {
-			told += int(event.Series.Count) - 1
+			reported += int(event.Series.Count) - 1
 		}
 	}
-	return told
+	return reported
 }
 
 // RS17: Without its kubeconfig an installation waits, and so does its removal: nothing is

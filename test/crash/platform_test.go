@@ -17,8 +17,8 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/cmd/wiring"
-	"github.com/trellis-addons/trellis/pkg/access"
-	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/pkg/clusters/access"
+	"github.com/trellis-addons/trellis/pkg/clusters/ownership"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/gate"
@@ -102,7 +102,7 @@ type subject struct {
 	// adopts: its installation takes over what is there.
 	adopts bool
 	// agent is what its agent had when the story began.
-	agent formerAgent
+	agent previousAgent
 }
 
 var subjects atomic.Int32

@@ -18,9 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/ownership"
-	"github.com/trellis-addons/trellis/pkg/pullsecret"
-	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/clusters/ownership"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
+	"github.com/trellis-addons/trellis/pkg/install/pullsecret"
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
@@ -187,8 +187,8 @@ func copied(password string, places ...string) func(testing.TB, *subject) error 
 			return errors.New("there is no record of copies")
 		}
 		for installation, use := range known.Uses {
-			if len(use.Former) > 0 {
-				wrong = append(wrong, fmt.Errorf("%s still needs copies in %q for its revision of before", installation, use.Former))
+			if len(use.Previous) > 0 {
+				wrong = append(wrong, fmt.Errorf("%s still needs copies in %q for its revision of before", installation, use.Previous))
 			}
 		}
 		for _, secret := range secrets.Items {

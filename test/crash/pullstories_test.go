@@ -87,7 +87,7 @@ func TestKilledAtEveryWriteOfCopiesEndsTheSame(t *testing.T) {
 	p := newPulling(t)
 	total := 0
 	for _, story := range p.pullStories() { // one by one: they share the original
-		t.Run(story.name, func(t *testing.T) { total += story.tell(t, p) })
+		t.Run(story.name, func(t *testing.T) { total += story.report(t, p) })
 	}
 	t.Logf("killed at %d boundaries in %d stories", total, len(p.pullStories()))
 }

@@ -11,22 +11,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
-	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/test/disk"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/world"
 )
 
-// passes counts how often a controller looked for its Cluster, with which every pass begins.
-type passes struct {
+// runs counts how often a controller looked for its Cluster, with which every pass begins.
+type runs struct {
 	cluster.Finder
 	begun *atomic.Int32
 }
 
 // Find implements cluster.Finder.
-func (p passes) Find(ctx context.Context, ref target.Ref) (target.Description, error) {
+func (p runs) Find(ctx context.Context, ref target.Ref) (target.Description, error) {
 	p.begun.Add(1)
 	return p.Finder.Find(ctx, ref)
 }
@@ -64,7 +64,7 @@ func TestEqualInputsMakeNoCall(t *testing.T) {
 }
 
 // expectQuietRestart starts another controller and waits for its look at drift, which it takes at once: it writes nothing to
-// the user cluster. Red when stamp of the controller and timeOf of pkg/helmrelease both keep fractions of a second, which the record loses.
+// the user cluster. Red when stamp of the controller and timeOf of pkg/install/helmrelease both keep fractions of a second, which the record loses.
 func (s *subject) expectQuietRestart(t *testing.T) {
 	t.Helper()
 	before := s.userGate.Counts(s.name)
@@ -94,7 +94,7 @@ func (s *subject) serveHere(t *testing.T) (begun *atomic.Int32, stop func()) {
 	made := world.Seed(t, work.reach(), s.catalogue, work.choose)
 	dependencies, err := dependenciesOf(made.Context(), made.Seed, work, nil)
 	expect.NoError(t, err)
-	dependencies.Finder = passes{dependencies.Finder, begun}
+	dependencies.Finder = runs{dependencies.Finder, begun}
 	made.SetUp(addoninstallation.New(dependencies))
 	made.Run()
 	return begun, made.Stop

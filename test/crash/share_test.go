@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/pkg/clusters/ownership"
 )
 
 // sibling is the second installation of a subject's add-on, in a namespace of its own.
@@ -26,12 +26,12 @@ func (s *subject) siblingOwner() ownership.Owner {
 // notSharing says what the sibling lacks to be ready and to use what the subject's installation has.
 func (s *subject) notSharing(t testing.TB) error {
 	t.Helper()
-	sibling, told, err := s.readSibling(t)
+	sibling, reported, err := s.readSibling(t)
 	if err != nil {
 		return err
 	}
-	if want := fmt.Sprintf("belongs to installation %q", s.name); !strings.Contains(told, want) {
-		err = fmt.Errorf("Applied says %q, want %q", told, want)
+	if want := fmt.Sprintf("belongs to installation %q", s.name); !strings.Contains(reported, want) {
+		err = fmt.Errorf("Applied says %q, want %q", reported, want)
 	}
 	return errors.Join(ready(sibling), err)
 }
@@ -39,12 +39,12 @@ func (s *subject) notSharing(t testing.TB) error {
 // notHandedOver says what the sibling lacks to be ready and to have everything itself, by the label and the field manager.
 func (s *subject) notHandedOver(t testing.TB) error {
 	t.Helper()
-	sibling, told, err := s.readSibling(t)
+	sibling, reported, err := s.readSibling(t)
 	if err != nil {
 		return err
 	}
-	if err = ready(sibling); strings.Contains(told, "belongs to installation") {
-		err = errors.Join(err, fmt.Errorf("Applied says %q", told))
+	if err = ready(sibling); strings.Contains(reported, "belongs to installation") {
+		err = errors.Join(err, fmt.Errorf("Applied says %q", reported))
 	}
 	shared, owner := 0, s.siblingOwner()
 	for _, object := range s.look(t).of(s) {
@@ -81,14 +81,14 @@ func (s *subject) siblingLeft(t testing.TB) error {
 	return client.IgnoreNotFound(err)
 }
 
-func (s *subject) readSibling(t testing.TB) (sibling *kubermaticv1.AddonInstallation, told string, err error) {
+func (s *subject) readSibling(t testing.TB) (sibling *kubermaticv1.AddonInstallation, reported string, err error) {
 	t.Helper()
 	sibling = s.sibling()
 	if err := s.seed.Get(t.Context(), client.ObjectKeyFromObject(sibling), sibling); err != nil {
 		return nil, "", err
 	}
 	if applied := meta.FindStatusCondition(sibling.Status.Conditions, kubermaticv1.ConditionApplied); applied != nil {
-		told = applied.Message
+		reported = applied.Message
 	}
-	return sibling, told, nil
+	return sibling, reported, nil
 }

@@ -20,9 +20,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/fieldsets"
-	"github.com/trellis-addons/trellis/pkg/ownership"
-	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/pkg/clusters/fieldsets"
+	"github.com/trellis-addons/trellis/pkg/clusters/ownership"
+	"github.com/trellis-addons/trellis/pkg/install/revision"
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
@@ -41,13 +41,13 @@ var (
 	}
 )
 
-// sight is what the user cluster has at a moment, of all subjects.
-type sight map[schema.GroupVersionKind][]unstructured.Unstructured
+// observation is what the user cluster has at a moment, of all subjects.
+type observation map[schema.GroupVersionKind][]unstructured.Unstructured
 
 // look lists it. What every namespace has is left out.
-func (p *platform) look(t testing.TB) sight {
+func (p *platform) look(t testing.TB) observation {
 	t.Helper()
-	seen := sight{}
+	seen := observation{}
 	for _, kind := range slices.Concat(clusterKinds, namespacedKinds) {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(kind)
@@ -60,7 +60,7 @@ func (p *platform) look(t testing.TB) sight {
 }
 
 // of gives what is the subject's, by name or by namespace.
-func (s sight) of(one *subject) (found []unstructured.Unstructured) {
+func (s observation) of(one *subject) (found []unstructured.Unstructured) {
 	for kind, objects := range s {
 		for _, object := range objects {
 			if one.has(object.GetNamespace()) || slices.Contains(clusterKinds, kind) && strings.Contains(object.GetName(), one.name) {
@@ -72,7 +72,7 @@ func (s sight) of(one *subject) (found []unstructured.Unstructured) {
 }
 
 // uids are those of the subject's objects.
-func (s sight) uids(one *subject) map[ownership.Key]types.UID {
+func (s observation) uids(one *subject) map[ownership.Key]types.UID {
 	uids := map[ownership.Key]types.UID{}
 	for _, object := range s.of(one) {
 		uids[keyOfObject(object)] = object.GetUID()
@@ -93,7 +93,7 @@ func (s *subject) state(t testing.TB) map[string]string {
 
 // stateIn is everything that has to be equal after a kill, in words: what the user cluster has, with contents, generations, our
 // field managers, and whether it stood there before, and what the seed says of it. It leaves out identities and times.
-func (s *subject) stateIn(t testing.TB, seen sight) map[string]string {
+func (s *subject) stateIn(t testing.TB, seen observation) map[string]string {
 	t.Helper()
 	state := map[string]string{}
 	uids, written := map[ownership.Key]types.UID{}, map[ownership.Key]int64{}
@@ -231,7 +231,7 @@ func (s *subject) addRecords(t testing.TB, state map[string]string, uids map[own
 	if record == nil {
 		return
 	}
-	for _, entries := range []ownership.Inventory{record.Inventory, record.Superseded, record.Kept} {
+	for _, entries := range []ownership.Inventory{record.Inventory, record.Superseded, record.ManagedSecrets} {
 		for i := range entries {
 			known := "not that of the object"
 			if uids[entries[i].Key] == entries[i].UID {

@@ -50,7 +50,7 @@ func placesOfStops(t *testing.T) (all []int) {
 
 // RS40: A leader that was stopped for longer than its lease writes nothing more. The leader is
 // stopped in the middle of a rollout, and goes on when another one has led and is done. Red when
-// Holds of pkg/fence is always nil: what the old leader was about to send is sent.
+// Holds of pkg/base/fence is always nil: what the old leader was about to send is sent.
 func TestALeaderThatWasStoppedWritesNothingMore(t *testing.T) {
 	p := newStocked(t)
 	for _, place := range placesOfStops(t) {

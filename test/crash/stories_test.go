@@ -32,7 +32,7 @@ var templateStories = []story{
 		through: []string{"user DELETE /api/v1/namespaces/NAME/configmaps/dropped", "seed PUT /api/v1/namespaces/cluster-NAME/secrets/addon-OWNER-2"},
 	},
 	{
-		// An update that writes what differs, which is taken back on its way. Red when Planned of pkg/apply leaves the content of what is
+		// An update that writes what differs, which is taken back on its way. Red when Planned of pkg/install/apply leaves the content of what is
 		// about to change: after a kill the settings stay those that were given up.
 		name: "take-back", addon: "slight", from: "1.0.0", to: "1.1.0", finally: "1.2.0",
 		through: []string{"user PATCH /api/v1/namespaces/NAME/configmaps/settings", "seed PUT /api/v1/namespaces/cluster-NAME/secrets/addon-OWNER-2"},
@@ -52,9 +52,9 @@ var templateStories = []story{
 		},
 	},
 	{
-		// Objects that KKP applied. Red when IsMade of pkg/ownership does not look at the mark of what was adopted: the definition goes
+		// Objects that KKP applied. Red when IsMade of pkg/clusters/ownership does not look at the mark of what was adopted: the definition goes
 		// with the installation.
-		name: "adopt", addon: "probe", former: kkpAddon, to: "1.0.0",
+		name: "adopt", addon: "probe", previous: kkpAddon, to: "1.0.0",
 		through: []string{"user PATCH /apis/apiextensions.k8s.io/v1/customresourcedefinitions/", "user PATCH /api/v1/namespaces/NAME/configmaps/settings"},
 		stays:   []string{"CustomResourceDefinition /probes.NAME.crash.example", "Namespace /NAME"},
 	},
@@ -84,7 +84,7 @@ var helmStories = []story{
 	},
 	{
 		// A Helm release. Red when the intent has not on record what only the release has: it stays.
-		name: "helm-adopt", addon: "web", former: helmReleases, to: "2.0.0",
+		name: "helm-adopt", addon: "web", previous: helmReleases, to: "2.0.0",
 		through: []string{
 			"user DELETE /api/v1/namespaces/NAME/configmaps/dropped",
 			"user PUT /api/v1/namespaces/NAME/secrets/sh.helm.release.v1.NAME.v2", "user PATCH /api/v1/namespaces/NAME/secrets/sh.helm.release.v1.NAME.v1",
@@ -117,7 +117,7 @@ func TestKilledAtEveryWriteEndsTheSame(t *testing.T) {
 						if testing.Short() { // few are killed
 							t.Parallel()
 						}
-						total.Add(int32(story.tell(t, p)))
+						total.Add(int32(story.report(t, p)))
 					})
 				}
 			})

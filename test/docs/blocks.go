@@ -21,7 +21,6 @@ var ofGuides = []elsewhere{
 		page: "CONTRIBUTING.md", begins: "make check", way: planned, why: "it runs tests, and this test is one of them",
 		before: `make() { plan "$@"; }`, after: "unset -f make",
 	},
-	{page: readme, begins: "make sandbox", way: planned, why: startedHere, before: `make() { plan "$@"; }`, after: "unset -f make"},
 	{page: "docs/guides/quick-start.md", begins: "make sandbox", way: planned, why: startedHere, before: `make() { plan "$@"; }`},
 	{
 		page: clusterAPI, begins: "make sandbox", way: planned, why: startedHere,
@@ -46,14 +45,14 @@ go build -o reader .`,
 		after: "helm list --namespace kubermatic --deployed --short | has trellis-seed",
 	},
 	{
-		page: readme, begins: "kubectl apply --server-side -f deploy/standalone/crds", way: bare,
+		page: standalone, begins: "kubectl apply --server-side", way: bare,
+		after: "kubectl get clusters.kubermatic.k8c.io,seeds.kubermatic.k8c.io --all-namespaces",
+	},
+	{
+		page: standalone, begins: "helm upgrade --install trellis-master", way: bare, before: "packages bin/release/0.1.0-rc.1 0.1.0-rc.1",
 		after: `for one in master seed; do
   kubectl --namespace kubermatic get deployment "trellis-$one" --output yaml | has --standalone
 done`,
-	},
-	{
-		page: standalone, begins: "kubectl apply --server-side", way: bare,
-		after: "kubectl get clusters.kubermatic.k8c.io,seeds.kubermatic.k8c.io --all-namespaces",
 	},
 	{
 		page: standalone, begins: "kubectl -n kubermatic create secret", way: bare,
@@ -124,7 +123,7 @@ has kept < workers; refused grep hold-upgrade-sequence workers`,
 refused kubectl --namespace kubermatic get deployment trellis-seed`,
 	},
 	{
-		page: clusterAPI, begins: "clusterctl move", way: standIn, why: "clusterctl moves between two management clusters, with their providers",
+		page: clusterAPI, begins: "clusterctl move", way: stub, why: "clusterctl moves between two management clusters, with their providers",
 		before: `installation team elm.cni; cp "$KUBECONFIG" other.yaml
 clusterctl() { flags "--namespace --to-kubeconfig" "$@"; kubectl --kubeconfig "$5" get namespace "$3"; }`,
 		after: "kubectl --namespace team get addoninstallation elm.cni --output yaml | has 'addons.kubermatic.k8c.io/adopt: \"true\"'",
@@ -142,7 +141,7 @@ END
 done`,
 	},
 	{
-		page: "docs/guides/backup.md", begins: "velero backup create", way: standIn,
+		page: "docs/guides/backup.md", begins: "velero backup create", way: stub,
 		why: "Velero takes pods and a bucket: test/upgrade restores what this selects",
 		before: `kinds; namespaces kubermatic cluster-a cluster-b
 velero() {
@@ -165,7 +164,7 @@ END`,
 kubectl --namespace clusters get addoninstallation calico --output yaml | has "adopt-managers: manager"`,
 	},
 	{
-		page: moving, begins: "label=helmreleaseproxy", way: standIn,
+		page: moving, begins: "label=helmreleaseproxy", way: stub,
 		why: "the add-on provider is not built here: its kinds have names, labels and finalizers alone",
 		before: `namespaces clusters caaph-system
 kubectl --namespace caaph-system create deployment caaph-controller-manager --image registry.example.com/caaph
@@ -187,7 +186,7 @@ for one in helmchartproxy/calico helmreleaseproxy/calico-prod-1-x2b7d helmreleas
 done`,
 	},
 	{
-		page: moving, begins: "flux suspend helmrelease", way: standIn, why: "Flux is not built here: its kinds have names alone",
+		page: moving, begins: "flux suspend helmrelease", way: stub, why: "Flux is not built here: its kinds have names alone",
 		before: `namespaces flux-system podinfo
 standin helm.toolkit.fluxcd.io v2 HelmRelease; standin kustomize.toolkit.fluxcd.io v1 Kustomization
 object helm.toolkit.fluxcd.io/v2 HelmRelease podinfo/podinfo ""

@@ -18,14 +18,14 @@ const (
 	bare way = "on a bare API server"
 	// module runs it as it stands in a Go module that is not this one, with the page's Go code.
 	module way = "in a module of its own"
-	// standIn is as bare, and a program or a kind of somebody else is a stand-in: names, flags and what our kinds say are tried.
-	standIn way = "with a stand-in"
+	// stub is as bare, and a program or a kind of somebody else is a stand-in: names, flags and what our kinds say are tried.
+	stub way = "with a stand-in"
 	// planned has make tell what it would do: targets, variables and the folders of their programs are there.
 	planned way = "by make's plan"
 )
 
 // lesser are the ways that leave something out, for which a reason is given.
-var lesser = []way{standIn, planned}
+var lesser = []way{stub, planned}
 
 // elsewhere is one block that does not run on its page's sandbox.
 type elsewhere struct {

@@ -102,7 +102,7 @@ trap clean EXIT
 func TestBlocksThatTakeABareServer(t *testing.T) {
 	t.Parallel() // with the pages on a sandbox
 	root, names := pages(t)
-	names = slices.DeleteFunc(names, func(name string) bool { return !strings.Contains(name, *only) || !isTried(name, bare, standIn) })
+	names = slices.DeleteFunc(names, func(name string) bool { return !strings.Contains(name, *only) || !isTried(name, bare, stub) })
 	if len(names) == 0 {
 		return
 	}
@@ -126,7 +126,7 @@ func TestBlocksThatTakeABareServer(t *testing.T) {
 			place, page := visit(t, root, folder), read(t, root, name)
 			write(t, place, files(page))
 			write(t, place, map[string]string{"kubeconfig": string(where.Kubeconfig)})
-			run(t, place, cleaned+scriptOf(name, page, bare, standIn), "KUBECONFIG="+filepath.Join(place, "kubeconfig"),
+			run(t, place, cleaned+scriptOf(name, page, bare, stub), "KUBECONFIG="+filepath.Join(place, "kubeconfig"),
 				"CHECKOUT="+root, "PATH="+folder+":"+os.Getenv("PATH"))
 		})
 	}

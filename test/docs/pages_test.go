@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 var alone = []string{"docs/guides/who-installs.md", "deploy/sandbox/README.md"}
 
 // first are the pages that a newcomer reads: every commit runs them.
-var first = []string{"README.md", "docs/guides/quick-start.md"}
+var first = []string{"README.md", "docs/guides/quick-start.md", "deploy/standalone/README.md"}
 
 // others are pages for a sandbox of another kind, by whose Clusters it has. They come last, when the first sandbox is gone.
 var others = map[string]string{"docs/guides/cluster-api.md": sandbox.ClusterAPI}

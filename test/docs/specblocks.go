@@ -18,7 +18,7 @@ var ofSpec = []elsewhere{
 	},
 	{
 		page: installations, begins: "kubectl -n cluster-47s2ddlfgj patch addon", way: bare,
-		before: `namespaces cluster-47s2ddlfgj; kubectl apply --server-side -f "$CHECKOUT/pkg/cluster/testdata/kkp/addons.yaml"
+		before: `namespaces cluster-47s2ddlfgj; kubectl apply --server-side -f "$CHECKOUT/pkg/clusters/cluster/testdata/kkp/addons.yaml"
 kubectl wait --for=condition=Established customresourcedefinition/addons.kubermatic.k8c.io --timeout=1m
 object kubermatic.k8c.io/v1 Addon cluster-47s2ddlfgj/canal cleanup-manifests`,
 		after: "refused kubectl -n cluster-47s2ddlfgj get addon canal",
@@ -104,7 +104,7 @@ helm install trellis-seed charts/trellis-seed --namespace kubermatic`,
 		after: `kubectl -n kubermatic get secret trellis-inputs-key --output yaml > key; has "key: " < key; refused grep records: key`,
 	},
 	{
-		page: operation, begins: "kubectl -n kubermatic port-forward POD 6060", way: standIn,
+		page: operation, begins: "kubectl -n kubermatic port-forward POD 6060", way: stub,
 		why: "no pod runs: cmd/internal/manager asks the addresses in its tests",
 		before: `curl() { test "$1 $2 $3" = "-X PUT -d" && served "$5"; }
 go() { test "$1 $2" = "tool pprof" && served "${3%%\?*}"; }
@@ -113,7 +113,7 @@ kubectl() { test "$3 $4 $5" = "port-forward POD 6060"; }`,
 		after: "wait $!; unset -f curl go kubectl",
 	},
 	{
-		page: "docs/spec/query.md", begins: "kubectl -n kubermatic get secret trellis-seed-query-tls", way: standIn,
+		page: "docs/spec/query.md", begins: "kubectl -n kubermatic get secret trellis-seed-query-tls", way: stub,
 		why: "no pod runs: the page goes on at the endpoint of a sandbox's seed",
 		before: `helm install trellis-seed charts/trellis-seed --namespace kubermatic --create-namespace
 kubectl -n kubermatic create secret generic trellis-seed-query-tls --from-literal ca.crt="$(authority)"
@@ -129,7 +129,7 @@ kubectl() {
 		after: "wait $!; ask version; unset -f kubectl",
 	},
 	{
-		page: "docs/spec/release.md", begins: "clusterctl init", way: standIn, why: "test/clusterctl takes a release with clusterctl itself",
+		page: "docs/spec/release.md", begins: "clusterctl init", way: stub, why: "test/clusterctl takes a release with clusterctl itself",
 		before: `clusterctl() { flags "--addon" "$@"; test "$1" = init; }`,
 	},
 

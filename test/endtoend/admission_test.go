@@ -39,7 +39,7 @@ func testAdmission(t *testing.T, box *sandbox.Sandbox) {
 	second.Version = "v1.0"
 	master, warnings := listening(t, box, sandbox.Master)
 	expectRefusal(t, master.Create(t.Context(), withVersions(catalogueOf("admitted", version), version, second)),
-		`AddonCatalogue "kubermatic/admitted": addon "admitted" version "v1.0"`, "is the same version: take one of them out")
+		`AddonCatalogue "kubermatic/admitted": addon "admitted" version "v1.0"`, "is the same version: remove one of them")
 
 	second.Version = "1.1.0"
 	authored := withVersions(catalogueOf("admitted", version), version, second)
@@ -72,7 +72,7 @@ func testAdmission(t *testing.T, box *sandbox.Sandbox) {
 		return err
 	})
 	setVersions(t, master, authored, second)
-	if want := fmt.Sprintf("seed %q: 1 installation on it uses what this takes out (1 of admitted 1.0.0)", cluster.Seed); !warnings.contain(want) {
+	if want := fmt.Sprintf("seed %q: 1 installation on it uses the removed versions (1 of admitted 1.0.0)", cluster.Seed); !warnings.contain(want) {
 		t.Errorf("no warning says %q: %q", want, warnings.all())
 	}
 	testPoliciesOfSandbox(t, box)

@@ -43,7 +43,7 @@ func (a *teamAgents) start(t *testing.T) {
 	expect.Ensure(t, a.m, a.rights.DeepCopy())
 	a.catalogue = a.left.publish(unasked)
 	for _, one := range []*agents{a.removed, a.left} {
-		one.installed = standing(one.on, one.on.Name+"-agent")
+		one.installed = existing(one.on, one.on.Name+"-agent")
 		one.installed.Spec = kubermaticv1.AddonInstallationSpec{
 			ClusterName: one.on.Name, AddonRef: kubermaticv1.AddonReference{Name: "agent"}, TargetNamespace: "agent", CreateNamespace: true,
 		}

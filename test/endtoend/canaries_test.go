@@ -54,8 +54,8 @@ func (a *agents) expectNoCanary() {
 	if len(a.secrets) < 8 {
 		a.t.Fatalf("only %d texts are known: this test looks for the wrong ones", len(a.secrets))
 	}
-	told, err := fleet.Get(a.t.Context(), a.box.Manager(cluster.Seed).MetricsURL())
-	texts := map[string]string{"metrics": string(told)}
+	reported, err := fleet.Get(a.t.Context(), a.box.Manager(cluster.Seed).MetricsURL())
+	texts := map[string]string{"metrics": string(reported)}
 	logs, failed := filepath.Glob(filepath.Join(a.box.Folder, "logs", "*-controller-manager*"))
 	if err := errors.Join(err, failed); err != nil || len(logs) < 3 {
 		a.t.Fatal(logs, err)

@@ -31,7 +31,7 @@ func TestPlatformOfClusterAPI(t *testing.T) {
 		Environment: map[string][]string{sandbox.Master: manually, sandbox.Management: manually},
 	})
 	m := &management{Client: box.Client(sandbox.Management), box: box, upgraded: sandbox.TeamClusters()[0], removed: sandbox.TeamClusters()[1]}
-	t.Run("an upgrade is let go by hand", m.testLetGo)
+	t.Run("an upgrade is let go by hand", m.testRelease)
 	t.Run("a set comes and goes", m.testSet)
 	agents := m.agents(t)
 	t.Run("agents of Clusters in one namespace log in, each by itself", agents.testLogIn)
@@ -39,7 +39,7 @@ func TestPlatformOfClusterAPI(t *testing.T) {
 	t.Run("what ClusterResourceSets brought is taken over", m.testResourceSets)
 	t.Run("an add-on that a Cluster asks for comes and goes", m.testAskedFor)
 	t.Run("the pull Secret comes and goes", func(t *testing.T) { testPullSecret(t, box, m.upgraded) })
-	t.Run("a catalogue without its owner", func(t *testing.T) { testOwnedAnew(t, box, m.upgraded) })
+	t.Run("a catalogue without its owner", func(t *testing.T) { testOwnedAgain(t, box, m.upgraded) })
 	t.Run("queries are answered", m.testQuery)
 	t.Run("metrics are for who may get them", func(t *testing.T) { testMetrics(t, box) })
 	t.Run("an upgrade is held until its add-ons fit, and its workers until they are right", m.testUpgrade)
@@ -60,8 +60,8 @@ func of(cluster sandbox.UserCluster) types.NamespacedName {
 	return types.NamespacedName{Namespace: cluster.Namespace(), Name: cluster.Name}
 }
 
-// standing is an installation in a user cluster, to be read.
-func standing(cluster sandbox.UserCluster, name string) *kubermaticv1.AddonInstallation {
+// existing is an installation in a user cluster, to be read.
+func existing(cluster sandbox.UserCluster, name string) *kubermaticv1.AddonInstallation {
 	return &kubermaticv1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace(), Name: name}}
 }
 
@@ -74,7 +74,7 @@ func (m *management) annotate(t *testing.T, cluster sandbox.UserCluster, annotat
 func (m *management) testAskedFor(t *testing.T) {
 	m.annotate(t, m.upgraded, kubermaticv1.AnnotationInitialInstallations,
 		`[{"name":"asked","addonRef":{"name":"web","version":"1.0.0"},"targetNamespace":"default"}]`)
-	installation := standing(m.upgraded, m.upgraded.Name+".asked")
+	installation := existing(m.upgraded, m.upgraded.Name+".asked")
 	ready(t, m, installation)
 	cluster := sandbox.TeamObject(m.upgraded)
 	expect.Object(t, m, cluster, func(found *unstructured.Unstructured) error {
@@ -108,7 +108,7 @@ func (m *management) testSet(t *testing.T) {
 		})
 	}
 	expectComplete(2)
-	inUpgraded, inOther := standing(m.upgraded, m.upgraded.Name+".web"), standing(m.removed, m.removed.Name+".web")
+	inUpgraded, inOther := existing(m.upgraded, m.upgraded.Name+".web"), existing(m.removed, m.removed.Name+".web")
 	unlabelled := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{%q:null}}}`, sandbox.LabelRing))
 	expect.Patch(t, m, sandbox.TeamObject(m.removed), unlabelled)
 	expect.Gone(t, m, inOther)
@@ -130,8 +130,8 @@ func (m *management) awaitHeld(t *testing.T, cluster sandbox.UserCluster, status
 	expect.HasCondition(t, m, sandbox.AvailableIn(cluster), expect.Is(kubermaticv1.ConditionUpgradeHeld, status, reason))
 }
 
-// testLetGo is red when the annotation that holds upgrades stays, or does not come again.
-func (m *management) testLetGo(t *testing.T) {
+// testRelease is red when the annotation that holds upgrades stays, or does not come again.
+func (m *management) testRelease(t *testing.T) {
 	m.annotate(t, m.removed, kubermaticv1.AnnotationUpgradeHold, kubermaticv1.UpgradeHoldOff)
 	m.awaitHeld(t, m.removed, "False", kubermaticv1.ReasonOverridden)
 	m.awaitHook(t, false)
@@ -167,7 +167,7 @@ func (m *management) remove(t *testing.T) func(t *testing.T) {
 			}
 			return err
 		})
-		ready(t, m, standing(m.upgraded, m.upgraded.Name+".cni"))
+		ready(t, m, existing(m.upgraded, m.upgraded.Name+".cni"))
 	}
 }
 
@@ -182,14 +182,14 @@ var excusedWithClusterAPI = map[string]map[string]string{
 		"patch addoncatalogues.kubermatic.k8c.io in kubermatic":   fromGit,
 		"delete addoncatalogues.kubermatic.k8c.io in kubermatic":  fromGit,
 		"control addoncatalogues.kubermatic.k8c.io in kubermatic": byPolicies,
-		"patch events.events.k8s.io":                              toldTwice,
+		"patch events.events.k8s.io":                              reportedTwice,
 	},
 	"trellis-seed": {
 		"control addoncatalogues.kubermatic.k8c.io":    byPolicies,
 		"control addoninstallations.kubermatic.k8c.io": byPolicies,
 		"delete addoncatalogues.kubermatic.k8c.io":     byPlugin,
 		"control addonsets.kubermatic.k8c.io":          byPolicies,
-		"patch events.events.k8s.io":                   toldTwice,
+		"patch events.events.k8s.io":                   reportedTwice,
 		"patch secrets":                                handedOut,
 		toApprove:                                      byApproval,
 		"delete certificatesigningrequests.certificates.k8s.io": "a request that waits for somebody while its add-on goes: " +

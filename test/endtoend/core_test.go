@@ -35,14 +35,14 @@ the API server is dead and the cluster deleted: its namespace goes
 
 // story gathers what is seen.
 type story struct {
-	t       *testing.T
-	box     *sandbox.Sandbox
-	cluster sandbox.UserCluster
-	told    strings.Builder
+	t        *testing.T
+	box      *sandbox.Sandbox
+	cluster  sandbox.UserCluster
+	reported strings.Builder
 }
 
-func (s *story) tell(format string, arguments ...any) {
-	fmt.Fprintf(&s.told, format+"\n", arguments...)
+func (s *story) report(format string, arguments ...any) {
+	fmt.Fprintf(&s.reported, format+"\n", arguments...)
 }
 
 // testCoreStory: core add-ons come by themselves, follow Kubernetes, can't be deleted, go when they leave the set, and hold up
@@ -50,15 +50,15 @@ func (s *story) tell(format string, arguments ...any) {
 func testCoreStory(t *testing.T, box *sandbox.Sandbox) {
 	s := &story{t: t, box: box, cluster: box.UserClusters()[2]}
 	seed, server := box.Client(s.cluster.Seed), box.Fleet.Cluster(s.cluster.Name)
-	s.tell("the cluster has %s", s.has("kube-proxy 1.36.0"))
-	s.tell("its image is %s", s.image("v1.36.0"))
+	s.report("the cluster has %s", s.has("kube-proxy 1.36.0"))
+	s.report("its image is %s", s.image("v1.36.0"))
 
 	server.StopServer()
 	server.Release = binaries.Newer
 	expect.NoError(t, server.StartServer(t.Context()))
 	s.probe()
-	s.tell("Kubernetes is 1.37: it has %s", s.has("kube-proxy 1.37.0"))
-	s.tell("its image is %s", s.image("v1.37.0"))
+	s.report("Kubernetes is 1.37: it has %s", s.has("kube-proxy 1.37.0"))
+	s.report("its image is %s", s.image("v1.37.0"))
 
 	commit(t, box, "page", map[string]string{"settings.yaml": settingsManifest(`"core"`)})
 	expect.Ensure(t, box.Client(sandbox.Master), catalogueOf("page", gitVersion(box, "page", "")))
@@ -66,17 +66,17 @@ func testCoreStory(t *testing.T, box *sandbox.Sandbox) {
 	expect.Ensure(t, box.Client(sandbox.Master), catalogueOf("void", gitVersion(box, "void", "")))
 	s.list("[{name: page, addonRef: {name: page}, targetNamespace: page, createNamespace: true}, {name: void, addonRef: {name: void}, " +
 		"targetNamespace: void, createNamespace: true}]")
-	s.tell("the list brings page, and void, which has nothing for the cluster: it has %s", s.has("void 1.0.0"))
+	s.report("the list brings page, and void, which has nothing for the cluster: it has %s", s.has("void 1.0.0"))
 	s.deletePage(seed)
 	s.list("[]")
 	expect.Gone(t, seed, s.installation("page"))
-	s.tell("out of the list it goes: it has %s", s.has("rbac 1.0.0"))
+	s.report("out of the list it goes: it has %s", s.has("rbac 1.0.0"))
 
 	server.StopServer()
 	expect.Delete(t, seed, &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: s.cluster.Name}})
 	expect.Gone(t, seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.cluster.Namespace()}})
-	s.tell("the API server is dead and the cluster deleted: its namespace goes")
-	if diff := cmp.Diff(coreStory, s.told.String()); diff != "" {
+	s.report("the API server is dead and the cluster deleted: its namespace goes")
+	if diff := cmp.Diff(coreStory, s.reported.String()); diff != "" {
 		t.Errorf("the story (-want +got):\n%s", diff)
 	}
 }
@@ -95,7 +95,7 @@ func (s *story) unasked() client.Client {
 func (s *story) deletePage(seed client.Client) {
 	page := s.installation("page")
 	expectRefusal(s.t, seed.Delete(s.t.Context(), page.DeepCopy()), "is a core add-on of cluster", "custom-core-addons")
-	s.tell("admission refuses to delete page, and says how it goes for good")
+	s.report("admission refuses to delete page, and says how it goes for good")
 	expect.Delete(s.t, s.unasked(), page)
 	expect.Object(s.t, seed, page, func(found *kubermaticv1.AddonInstallation) error {
 		if err := expect.Condition(found, kubermaticv1.ConditionDeletionBlocked, "True", kubermaticv1.ReasonInCoreSet); err != nil {
@@ -103,7 +103,7 @@ func (s *story) deletePage(seed client.Client) {
 		}
 		return expect.Condition(found, kubermaticv1.ConditionReady, "True", "")
 	})
-	s.tell("past admission page is deleted and stays: DeletionBlocked InCoreSet, Ready True")
+	s.report("past admission page is deleted and stays: DeletionBlocked InCoreSet, Ready True")
 	user := s.box.Client(s.cluster.Name)
 	edited := settings(s.t, user, "page")
 	edited.Data["value"] = "edited"
@@ -114,7 +114,7 @@ func (s *story) deletePage(seed client.Client) {
 		}
 		return nil
 	})
-	s.tell("edited by hand while it is deleted, it is put back")
+	s.report("edited by hand while it is deleted, it is put back")
 }
 
 func (s *story) installation(name string) *kubermaticv1.AddonInstallation {

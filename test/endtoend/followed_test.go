@@ -20,14 +20,14 @@ import (
 	"github.com/trellis-addons/trellis/test/sandbox"
 )
 
-var errFormer = errors.New("it is as before")
+var errPrevious = errors.New("it is as before")
 
 // testFollowed: the manager of the master changes and removes what it generated from git and what it wrote to a seed, and tells people who
 // write into the wrong namespace. It turns red when it has no right to.
 func testFollowed(t *testing.T, box *sandbox.Sandbox) {
 	t.Run("git", func(t *testing.T) { testGenerated(t, box) })
 	t.Run("a Secret of a source", func(t *testing.T) { testSourceSecret(t, box) })
-	t.Run("a catalogue without its owner", func(t *testing.T) { testOwnedAnew(t, box, cluster) })
+	t.Run("a catalogue without its owner", func(t *testing.T) { testOwnedAgain(t, box, cluster) })
 	t.Run("the wrong namespace", func(t *testing.T) { testWrongNamespace(t, box) })
 }
 
@@ -51,7 +51,7 @@ func testGenerated(t *testing.T, box *sandbox.Sandbox) {
 	}
 	expect.Eventually(t, expect.Patience, func() error {
 		if generated()["followed-a"] == nil {
-			return errFormer
+			return errPrevious
 		}
 		return nil
 	})
@@ -64,7 +64,7 @@ func testGenerated(t *testing.T, box *sandbox.Sandbox) {
 	expect.Delete(t, master, taken)
 	expect.Eventually(t, expect.Patience, func() error {
 		if generated()["followed-b"] == nil {
-			return errFormer
+			return errPrevious
 		}
 		return nil
 	})
@@ -72,7 +72,7 @@ func testGenerated(t *testing.T, box *sandbox.Sandbox) {
 	expect.Eventually(t, expect.Patience, func() error {
 		found := generated()
 		if a := found["followed-a"]; a == nil || a.Spec.Addons[0].Description != "two" || found["followed-b"] != nil {
-			return errFormer
+			return errPrevious
 		}
 		return nil
 	})
@@ -93,24 +93,24 @@ func testMarkTakenOff(t *testing.T, master client.Client, generated *kubermaticv
 	expect.Object(t, master, generated.DeepCopy(), func(found *kubermaticv1.AddonCatalogue) error {
 		for _, annotation := range []string{kubermaticv1.AnnotationDigest, kubermaticv1.AnnotationGeneration} {
 			if found.Annotations[annotation] != generated.Annotations[annotation] {
-				return errFormer
+				return errPrevious
 			}
 		}
 		return nil
 	})
 }
 
-// testOwnedAnew: an available catalogue that came back without its owner, as a backup may bring it, gets the Cluster as its owner again,
+// testOwnedAgain: an available catalogue that came back without its owner, as a backup may bring it, gets the Cluster as its owner again,
 // also where the API server asks who changes an owner for the right to delete. (One with an owner that is gone is deleted by the
 // garbage collector, and made anew.) Red when the role of the seed has no such right.
-func testOwnedAnew(t *testing.T, box *sandbox.Sandbox, cluster sandbox.UserCluster) {
+func testOwnedAgain(t *testing.T, box *sandbox.Sandbox, cluster sandbox.UserCluster) {
 	seed, available := box.Client(cluster.Seed), sandbox.AvailableIn(cluster)
 	expect.Read(t, seed, available)
-	former := []byte(`[{"op":"remove","path":"/metadata/ownerReferences"}]`)
-	expect.Patch(t, seed, available.DeepCopy(), client.RawPatch(types.JSONPatchType, former))
+	previous := []byte(`[{"op":"remove","path":"/metadata/ownerReferences"}]`)
+	expect.Patch(t, seed, available.DeepCopy(), client.RawPatch(types.JSONPatchType, previous))
 	expect.Object(t, seed, available.DeepCopy(), func(found *kubermaticv1.AddonCatalogue) error {
 		if found.UID != available.UID || !slices.Equal(ownersOf(found), ownersOf(available)) {
-			return errFormer
+			return errPrevious
 		}
 		return nil
 	})
@@ -137,7 +137,7 @@ func testSourceSecret(t *testing.T, box *sandbox.Sandbox) {
 	expectPassword := func(password string) {
 		expect.Object(t, seed, copied.DeepCopy(), func(found *corev1.Secret) error {
 			if string(found.Data["password"]) != password {
-				return errFormer
+				return errPrevious
 			}
 			return nil
 		})

@@ -56,14 +56,14 @@ func testRevisionBroughtBack(t *testing.T, box *sandbox.Sandbox) {
 		})
 		return &found
 	}
-	former := kept(1)
+	previous := kept(1)
 	setVersions(t, master, authored, second)
 	kept(2)
-	former.ResourceVersion, former.UID = "", ""
-	expect.Ensure(t, master, former)
+	previous.ResourceVersion, previous.UID = "", ""
+	expect.Ensure(t, master, previous)
 	setVersions(t, master, authored, first)
-	if again := kept(3); again.Name != former.Name {
-		t.Errorf("%s is kept, want %s", again.Name, former.Name)
+	if again := kept(3); again.Name != previous.Name {
+		t.Errorf("%s is kept, want %s", again.Name, previous.Name)
 	}
 	expect.Delete(t, master, authored)
 }
@@ -166,11 +166,11 @@ func testDamaged(t *testing.T, box *sandbox.Sandbox) {
 		return nil
 	})
 	expect.Object(t, seed, web, func(found *kubermaticv1.AddonCatalogue) error {
-		if told := found.Annotations[kubermaticv1.AnnotationGeneration]; told != fmt.Sprint(found.Generation) {
-			return fmt.Errorf("its generation is %d, and told is %s", found.Generation, told)
+		if reported := found.Annotations[kubermaticv1.AnnotationGeneration]; reported != fmt.Sprint(found.Generation) {
+			return fmt.Errorf("its generation is %d, and told is %s", found.Generation, reported)
 		}
 		if found.Annotations[kubermaticv1.AnnotationDigest] == "sha256:other" {
-			return errFormer
+			return errPrevious
 		}
 		return nil
 	})

@@ -23,7 +23,7 @@ func TestPlatform(t *testing.T) {
 		TwoMinors: true, Environment: listing, Elect: []string{sandbox.Master, sandbox.Seeds()[1]}, Approve: approves,
 	})
 	// KKP's other kinds, where watches begin with a list: its next manager, at the latest, finds them.
-	if err := fleet.InstallCRDs(t.Context(), box.Server(sandbox.Seeds()[1]).Config, "../../pkg/cluster/testdata/kkp"); err != nil {
+	if err := fleet.InstallCRDs(t.Context(), box.Server(sandbox.Seeds()[1]).Config, "../../pkg/clusters/cluster/testdata/kkp"); err != nil {
 		t.Fatal(err)
 	}
 	t.Run("bad input is refused at once", func(t *testing.T) { testRefusedAtOnce(t, box) })

@@ -21,10 +21,10 @@ var listing = map[string][]string{
 }
 
 const (
-	byPolicies = "asked for by policies and no call: TestWhoMayWrite of test/admission"
-	byPlugin   = "asked for by an admission plugin of API servers, and no call: testOwnedAnew here"
-	byApproval = "asked for by an admission plugin of API servers, and no call: testAgents, testLogIn"
-	toldTwice  = "an event that is told twice within six minutes while its object stays as it is: " +
+	byPolicies    = "asked for by policies and no call: TestWhoMayWrite of test/admission"
+	byPlugin      = "asked for by an admission plugin of API servers, and no call: testOwnedAgain here"
+	byApproval    = "asked for by an admission plugin of API servers, and no call: testAgents, testLogIn"
+	reportedTwice = "an event that is told twice within six minutes while its object stays as it is: " +
 		"TestManagersHaveTheRightsTheyNeedAndNoOthers of test/charts"
 )
 
@@ -35,14 +35,14 @@ const toApprove = "approve signers.certificates.k8s.io " + kubermaticv1.SignerAP
 var excused = map[string]map[string]string{
 	"trellis-master": {
 		"control addoncatalogues.kubermatic.k8c.io in kubermatic": byPolicies,
-		"patch events.events.k8s.io":                              toldTwice,
+		"patch events.events.k8s.io":                              reportedTwice,
 	},
 	"trellis-seed": {
 		"control addoncatalogues.kubermatic.k8c.io":          byPolicies,
 		"control addoninstallations.kubermatic.k8c.io":       byPolicies,
 		"delete addoncatalogues.kubermatic.k8c.io available": byPlugin,
 		"control addonsets.kubermatic.k8c.io":                byPolicies,
-		"patch events.events.k8s.io":                         toldTwice,
+		"patch events.events.k8s.io":                         reportedTwice,
 		"patch secrets":                                      handedOut,
 		toApprove:                                            byApproval,
 	},

@@ -40,13 +40,13 @@ const boardSoak = time.Second
 
 // sets gathers what is seen of a set.
 type sets struct {
-	t    *testing.T
-	box  *sandbox.Sandbox
-	told strings.Builder
+	t        *testing.T
+	box      *sandbox.Sandbox
+	reported strings.Builder
 }
 
-func (s *sets) tell(format string, arguments ...any) {
-	fmt.Fprintf(&s.told, format+"\n", arguments...)
+func (s *sets) report(format string, arguments ...any) {
+	fmt.Fprintf(&s.reported, format+"\n", arguments...)
 }
 
 // testSetStory: a set tells before it does, moves the ring's first cluster first, halts there, leaves alone what others made, and
@@ -60,33 +60,33 @@ func testSetStory(t *testing.T, box *sandbox.Sandbox) {
 	s.offer("1.0.0")
 	expect.Ensure(t, box.Client(byHand.Seed), handMade(byHand))
 	expect.Ensure(t, box.Client(sandbox.Master), boardSet())
-	s.tell("paused, it tells: %s; none of its installations is there", s.preview())
+	s.report("paused, it tells: %s; none of its installations is there", s.preview())
 
 	s.edit(`{"spec":{"paused":false}}`)
-	s.tell("it goes: %s", s.rolled("1.0.0", all))
+	s.report("it goes: %s", s.rolled("1.0.0", all))
 	s.offer("1.0.0", "1.1.0")
-	s.tell("a new version in range: %s", s.rolled("1.1.0", all))
+	s.report("a new version in range: %s", s.rolled("1.1.0", all))
 
-	before := []string{s.wish(leaver), s.wish(stayer)}
+	before := []string{s.request(leaver), s.request(stayer)}
 	s.offer("1.0.0", "1.1.0", brokenBoard)
-	s.tell("a version whose Pod can't run: %s; %s, and birch and cedar are as they were", s.halted(), s.have("1.1.0", all))
-	if after := []string{s.wish(leaver), s.wish(stayer)}; !slices.Equal(before, after) {
+	s.report("a version whose Pod can't run: %s; %s, and birch and cedar are as they were", s.halted(), s.have("1.1.0", all))
+	if after := []string{s.request(leaver), s.request(stayer)}; !slices.Equal(before, after) {
 		t.Errorf("the halted set wrote the rest: %q, before %q", after, before)
 	}
 	s.offer("1.0.0", "1.1.0", "1.2.1")
-	s.tell("the fix: %s", s.rolled("1.2.1", all))
+	s.report("the fix: %s", s.rolled("1.2.1", all))
 
 	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"`+sandbox.LabelRing+`":null}}}`))
 	cluster := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: leaver.Name}}
 	expect.Patch(t, box.Client(leaver.Seed), cluster, patch)
 	s.gone(leaver)
-	s.tell("%s is not selected any more: nothing of it is there; %s", leaver.Name, s.have("1.2.1", []sandbox.UserCluster{canary, stayer}))
+	s.report("%s is not selected any more: nothing of it is there; %s", leaver.Name, s.have("1.2.1", []sandbox.UserCluster{canary, stayer}))
 	s.remove()
 	s.gone(canary)
 	s.gone(stayer)
-	s.tell("confirmed, it goes: nothing of it is there; %s, made by hand", s.have("1.0.0", []sandbox.UserCluster{byHand}))
+	s.report("confirmed, it goes: nothing of it is there; %s, made by hand", s.have("1.0.0", []sandbox.UserCluster{byHand}))
 	dropInstallation(t, box.Client(byHand.Seed), handMade(byHand))
-	if diff := cmp.Diff(setStory, s.told.String()); diff != "" {
+	if diff := cmp.Diff(setStory, s.reported.String()); diff != "" {
 		t.Errorf("the story (-want +got):\n%s", diff)
 	}
 }
@@ -226,7 +226,7 @@ func (s *sets) remove() {
 	if !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) {
 		s.t.Fatalf("deleting without a confirmation: %v", err)
 	}
-	s.tell("without a confirmation the set is not deleted")
+	s.report("without a confirmation the set is not deleted")
 	s.edit(fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, kubermaticv1.AnnotationConfirmDeletion, board))
 	expect.Delete(s.t, master, set)
 	expect.Gone(s.t, master, set)
@@ -250,8 +250,8 @@ func (s *sets) installation(cluster sandbox.UserCluster) *kubermaticv1.AddonInst
 	return found
 }
 
-// wish is what was written to a cluster, and when.
-func (s *sets) wish(cluster sandbox.UserCluster) string {
+// request is what was written to a cluster, and when.
+func (s *sets) request(cluster sandbox.UserCluster) string {
 	s.t.Helper()
 	found := s.installation(cluster)
 	ready := meta.IsStatusConditionTrue(found.Status.Conditions, kubermaticv1.ConditionReady)

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/pkg/clusters/ownership"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/sandbox"
 )
@@ -228,7 +228,7 @@ func (m *management) offerLegacy(t *testing.T) {
 }
 
 func (s resourceSet) installation(cluster sandbox.UserCluster) *kubermaticv1.AddonInstallation {
-	made := standing(cluster, s.namespace)
+	made := existing(cluster, s.namespace)
 	made.Spec = kubermaticv1.AddonInstallationSpec{
 		ClusterName: cluster.Name, AddonRef: kubermaticv1.AddonReference{Name: "legacy", Version: "1.0.0"}, TargetNamespace: s.namespace,
 	}

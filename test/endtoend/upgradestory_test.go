@@ -23,15 +23,15 @@ import (
 // names is the add-on that has a set for each release of Kubernetes.
 const names = "names"
 
-// gatesTold are what the upgrade waits for: the core list has three, sets have the last.
-var gatesTold = []string{"cni", "cloud", "storage", names}
+// reportedGates are what the upgrade waits for: the core list has three, sets have the last.
+var reportedGates = []string{"cni", "cloud", "storage", names}
 
 // testUpgrade tells, in the order in which the API server stored it, what stood when each part of an upgrade was let go: a control plane
 // whose API server is started anew as the newer release, and workers after it. Red where the control plane goes before the network and the
 // set for the next release have brought what fits both sides, where workers go before every gate is made for the newer version, when what
 // sets hand over is made anew or uninstalled, and when the manager may not hold an upgrade, or not let it go on.
 func (m *management) testUpgrade(t *testing.T) {
-	stood := m.perRelease(t)
+	before := m.perRelease(t)
 	history, err := clusterapi.Follow(context.Background(), m.box.Client(sandbox.Management), of(m.upgraded))
 	expect.NoError(t, err)
 	t.Cleanup(history.Stop)
@@ -42,16 +42,16 @@ func (m *management) testUpgrade(t *testing.T) {
 	m.awaitHeld(t, m.upgraded, "True", kubermaticv1.ReasonBeforeControlPlane)
 	m.offerBridging(t)
 	var story *golden.Story
-	tell := func() error {
+	report := func() error {
 		story = golden.NewStory("What stood when each part of an upgrade went")
-		return tellUpgrade(history, story)
+		return reportUpgrade(history, story)
 	}
-	expect.Eventually(t, 2*expect.Patience, tell)
+	expect.Eventually(t, 2*expect.Patience, report)
 	m.awaitHeld(t, m.upgraded, "False", kubermaticv1.ReasonNotUpgrading)
-	expect.NoError(t, errors.Join(history.Complete(t.Context()), tell()))
+	expect.NoError(t, errors.Join(history.Complete(t.Context()), report()))
 	story.Match(t, "testdata/upgrade.golden")
-	if now := m.standing(t, "of release-37"); now != stood {
-		t.Errorf("what was handed over was made anew: %+v, before %+v", now, stood)
+	if now := m.installedUIDs(t, "of release-37"); now != before {
+		t.Errorf("what was handed over was made anew: %+v, before %+v", now, before)
 	}
 }
 
@@ -69,26 +69,26 @@ var milestones = []struct {
 	{"all workers are there", func(p clusterapi.Progress) bool { return slices.Equal(p.Workers, []string{binaries.Newer}) }},
 }
 
-// tellUpgrade tells each milestone when it came first. An error: one did not yet.
-func tellUpgrade(history *clusterapi.History, story *golden.Story) error {
-	told := map[string]bool{}
-	err := history.Tell(func(now clusterapi.Progress) error {
+// reportUpgrade tells each milestone when it came first. An error: one did not yet.
+func reportUpgrade(history *clusterapi.History, story *golden.Story) error {
+	reported := map[string]bool{}
+	err := history.Replay(func(now clusterapi.Progress) error {
 		for _, one := range milestones {
-			if now.Wanted == binaries.Newer && !told[one.what] && one.is(now) {
-				told[one.what] = true
-				story.Tell(one.what, gatesIn(now)...)
+			if now.Wanted == binaries.Newer && !reported[one.what] && one.is(now) {
+				reported[one.what] = true
+				story.Add(one.what, gatesIn(now)...)
 			}
 		}
 		return nil
 	})
-	if err == nil && len(told) < len(milestones) {
-		err = fmt.Errorf("it is at %v only", told)
+	if err == nil && len(reported) < len(milestones) {
+		err = fmt.Errorf("it is at %v only", reported)
 	}
 	return err
 }
 
 func gatesIn(now clusterapi.Progress) (lines []string) {
-	for _, name := range gatesTold {
+	for _, name := range reportedGates {
 		gate, isThere := now.Gates[name]
 		line := []string{name, gate.Version}
 		if gate.Set == "" { // what a set pins may be older than the control plane, as long as it fits
@@ -133,13 +133,13 @@ func (m *management) perRelease(t *testing.T) string {
 			},
 		})
 	}
-	return m.standing(t, "of release-36")
+	return m.installedUIDs(t, "of release-36")
 }
 
-// standing waits until the user cluster has what a set's version brings, and tells the UIDs of it and of its installation.
-func (m *management) standing(t *testing.T, content string) string {
+// installedUIDs waits until the user cluster has what a set's version brings, and tells the UIDs of it and of its installation.
+func (m *management) installedUIDs(t *testing.T, content string) string {
 	t.Helper()
-	installed := ready(t, m, standing(m.upgraded, m.upgraded.Name+"."+names))
+	installed := ready(t, m, existing(m.upgraded, m.upgraded.Name+"."+names))
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: names}}
 	expect.Object(t, m.box.Client(m.upgraded.Name), object, func(found *corev1.ConfigMap) error {
 		if found.Data["of"] != content {

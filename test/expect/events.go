@@ -18,14 +18,14 @@ func Event(t testing.TB, reader client.Reader, about client.Object, reason strin
 		if err != nil {
 			return err
 		}
-		var told []string
+		var reported []string
 		for _, one := range events {
 			if one.Reason == reason && Says(one.Note, words...) == nil {
 				return nil
 			}
-			told = append(told, one.Reason+": "+one.Note)
+			reported = append(reported, one.Reason+": "+one.Note)
 		}
-		return fmt.Errorf("no event %s of %s says %q; there are %q", reason, about.GetName(), words, told)
+		return fmt.Errorf("no event %s of %s says %q; there are %q", reason, about.GetName(), words, reported)
 	})
 }
 
@@ -58,8 +58,8 @@ func Recorded(t testing.TB, events <-chan string, want string) {
 	Eventually(t, Patience, func() error {
 		for {
 			select {
-			case told := <-events:
-				reasons = append(reasons, strings.Fields(told)[1])
+			case reported := <-events:
+				reasons = append(reasons, strings.Fields(reported)[1])
 			default:
 				if got := strings.Join(reasons, ","); got != want {
 					return fmt.Errorf("the events are %q, want %q", got, want)

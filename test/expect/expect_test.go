@@ -59,6 +59,21 @@ func TestAChangeIsTriedAgainWhereThatMayHelp(t *testing.T) {
 	}
 }
 
+// Red when a write is given up after some conflicts, or tried again after another error.
+func TestConflictsAreOutlasted(t *testing.T) {
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "things"}, "one", nil)
+	tries := 0
+	err := PastConflicts(t.Context(), func() error {
+		if tries++; tries < 20 {
+			return fmt.Errorf("writing it: %w", conflict)
+		}
+		return errors.New("refused")
+	})
+	if err == nil || err.Error() != "refused" || tries != 20 {
+		t.Errorf("after %d tries: %v", tries, err)
+	}
+}
+
 func TestCondition(t *testing.T) {
 	object := &kubermaticv1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Generation: 2}}
 	object.Status.Conditions = []metav1.Condition{

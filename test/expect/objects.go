@@ -1,8 +1,10 @@
 package expect
 
 import (
+	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -91,6 +93,24 @@ func Annotate(t testing.TB, with client.Writer, object client.Object, key, value
 func PatchStatus(t testing.TB, with client.StatusClient, object client.Object, patch client.Patch) {
 	t.Helper()
 	must(t, "patching the status of", object, with.Status().Patch(t.Context(), object, patch))
+}
+
+// PastConflicts tries to read an object and write it until no other write comes in between, for Patience at most: controllers write the
+// same objects, again and again where the machine is slow. It returns the last error of a try.
+func PastConflicts(ctx context.Context, try func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, Patience)
+	defer cancel()
+	for {
+		err := try()
+		if !apierrors.IsConflict(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(soonest):
+		}
+	}
 }
 
 // Change reads the object of that namespace and name, changes and writes it, until the API server takes it: others may

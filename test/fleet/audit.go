@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// AuditLog is the path of the file in which the API server notes the calls of the users in ClusterOptions.Audit: an event of
-// audit.k8s.io/v1 a line, with all of a call but what was sent and answered. It is there until the fleet stops.
+// AuditLog is the path of the file to which the API server writes the calls of the users in ClusterOptions.Audit: an
+// event of audit.k8s.io/v1 per line, with all of a call except for the bodies. It exists until the fleet stops.
 func (c *Cluster) AuditLog() string { return c.file("audit.log") }
 
-// auditPolicy has the calls of users noted, and of nobody else.
+// auditPolicy makes the API server log the calls of users, and no others.
 func auditPolicy(users []string) ([]byte, error) {
 	rules := []map[string]any{{"level": "None"}}
 	if len(users) > 0 {

@@ -25,10 +25,10 @@ type Authority struct {
 	key         *ecdsa.PrivateKey
 }
 
-// lifetime of certificates: longer than any test, demo or sandbox is looked at.
+// lifetime of certificates: longer than any test, demo or sandbox runs.
 const lifetime = 30 * 24 * time.Hour
 
-// NewAuthority makes a certificate authority. Its key stays in memory.
+// NewAuthority creates a certificate authority. Its key stays in memory.
 func NewAuthority(name string) (*Authority, error) {
 	key, err := newKey()
 	if err != nil {
@@ -59,6 +59,26 @@ func (a *Authority) Serving(name string, addresses []net.IP, names ...string) (c
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	template.IPAddresses = append([]net.IP{net.IPv4(127, 0, 0, 1)}, addresses...)
 	template.DNSNames = append([]string{"localhost"}, names...)
+	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, private.Public(), a.key)
+	if err != nil {
+		return nil, nil, fmt.Errorf("signing the certificate of %q: %w", name, err)
+	}
+	key, err = encodeKey(private)
+	return encode("CERTIFICATE", der), key, err
+}
+
+// Client returns certificate and key, in PEM, of a client with this name and these groups, except for changes.
+func (a *Authority) Client(name string, groups []string, changes ...func(*x509.Certificate)) (certificate, key []byte, err error) {
+	private, err := newKey()
+	if err != nil {
+		return nil, nil, err
+	}
+	template := certificateTemplate(name)
+	template.Subject.Organization = groups
+	template.KeyUsage, template.ExtKeyUsage = x509.KeyUsageDigitalSignature, []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	for _, change := range changes {
+		change(template)
+	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, private.Public(), a.key)
 	if err != nil {
 		return nil, nil, fmt.Errorf("signing the certificate of %q: %w", name, err)
@@ -108,7 +128,7 @@ func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
 	return encode("EC PRIVATE KEY", der), nil
 }
 
-// writeFiles puts files, readable by the owner only, into a folder that it makes.
+// writeFiles writes files, readable only by the owner, into a folder that it creates.
 func writeFiles(folder string, files map[string][]byte) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return fmt.Errorf("making folder %q: %w", folder, err)

@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// chartIndex keeps the index of a folder until the folder changes.
+// chartIndex caches the index of a folder until the folder changes.
 type chartIndex struct {
 	mutex   sync.Mutex
 	key     string
@@ -51,7 +51,7 @@ func (s *Sources) serveCharts(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(content)
 }
 
-// of returns the index of the folder's archives, made anew when one came, went or changed.
+// of returns the index of the folder's archives, computed again after one was added, removed or changed.
 func (i *chartIndex) of(folder string) ([]byte, error) {
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
@@ -78,7 +78,7 @@ func (i *chartIndex) of(folder string) ([]byte, error) {
 	return content, nil
 }
 
-// chartEntries leaves out what is no chart: it may be an archive that is being copied at this moment.
+// chartEntries leaves out files that are no charts: one may be an archive that is being copied at this moment.
 func chartEntries(paths []string) map[string][]map[string]any {
 	entries := map[string][]map[string]any{}
 	for _, path := range paths {
@@ -112,7 +112,7 @@ func newestFirst(a, b map[string]any) int {
 	return second.Compare(first)
 }
 
-// readChart returns what the archive's top Chart.yaml says.
+// readChart returns the content of the archive's top Chart.yaml.
 func readChart(archive []byte) (map[string]any, chartFile, error) {
 	unzipped, err := gzip.NewReader(bytes.NewReader(archive))
 	if err != nil {
@@ -148,7 +148,7 @@ func parseChart(content []byte) (map[string]any, chartFile, error) {
 	return entry, chart, nil
 }
 
-// PackChart makes a chart archive of files whose paths are relative to the chart's top, such as Chart.yaml and
+// PackChart creates a chart archive of files whose paths are relative to the chart's top, such as Chart.yaml and
 // templates/deployment.yaml. Equal files give equal bytes.
 func PackChart(files map[string]string) ([]byte, error) {
 	_, chart, err := parseChart([]byte(files["Chart.yaml"]))
@@ -162,7 +162,7 @@ func PackChart(files map[string]string) ([]byte, error) {
 	return archive, nil
 }
 
-// pack makes a gzipped archive of files below a folder, "" or ending in a slash.
+// pack creates a gzipped archive of files below a folder, "" or ending in a slash.
 func pack(above string, files map[string]string) ([]byte, error) {
 	var archive bytes.Buffer
 	zipped := gzip.NewWriter(&archive)
@@ -182,7 +182,7 @@ func pack(above string, files map[string]string) ([]byte, error) {
 	return archive.Bytes(), nil
 }
 
-// Chart packs a chart and puts it into the Helm repository; an archive of the same name and version is replaced.
+// Chart packs a chart and stores it in the Helm repository; it replaces an archive of the same name and version.
 func (s *Sources) Chart(files map[string]string) error {
 	archive, err := PackChart(files)
 	if err != nil {

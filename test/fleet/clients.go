@@ -1,7 +1,7 @@
 package fleet
 
-// certificateControllers sign approved requests for certificates, and remove old requests: an hour after they were decided, or a day
-// after they were made. None approves.
+// certificateControllers sign approved requests for certificates, and remove old requests: an hour after the
+// decision, or a day after the creation. None approves.
 const certificateControllers = "certificatesigningrequest-signing-controller,certificatesigningrequest-cleaner-controller"
 
 // Files of the authority of clients.
@@ -10,8 +10,11 @@ const (
 	clientAuthorityKey         = "clients.key"
 )
 
-// writeClientAuthority makes the authority that clients' certificates are of, where the options ask for it. It is another than the one
-// of servers: nobody becomes a client by a server's certificate.
+// ClientAuthority is the authority of clients' certificates; nil without option Certificates.
+func (c *Cluster) ClientAuthority() *Authority { return c.clients }
+
+// writeClientAuthority writes the authority of clients' certificates, if the options request it. It differs from the
+// one of servers: a server's certificate authenticates no client.
 func (c *Cluster) writeClientAuthority() error {
 	if !c.options.Certificates {
 		return nil
@@ -20,6 +23,7 @@ func (c *Cluster) writeClientAuthority() error {
 	if err != nil {
 		return err
 	}
+	c.clients = authority
 	key, err := encodeKey(authority.key)
 	if err != nil {
 		return err

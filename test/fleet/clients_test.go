@@ -15,11 +15,12 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/trellis-addons/trellis/pkg/access/certificate"
+	"github.com/trellis-addons/trellis/pkg/clusters/access/certificate"
 	"github.com/trellis-addons/trellis/test/binaries"
 )
 
-// TestClients holds how API servers know clients: by tokens of service accounts everywhere, by certificates where a cluster has them.
+// TestClients checks how API servers authenticate clients: by tokens of service accounts everywhere, by certificates
+// where a cluster has them.
 func TestClients(t *testing.T) {
 	f := ForTest(t,
 		ClusterOptions{Name: "bare"},
@@ -31,14 +32,14 @@ func TestClients(t *testing.T) {
 	}
 	for _, name := range []string{"bare", "certified", "newer"} {
 		t.Run("a token of a service account is known as long as its Secret, by "+name, func(t *testing.T) {
-			t.Parallel() // API servers remember a token for ten seconds
+			t.Parallel() // API servers cache a token for ten seconds
 			tokenIsKnown(t, f, name)
 		})
 	}
 }
 
-// certificateIsKnown has a certificate signed as the product does. Its common name is longer than the 64 characters of RFC 5280, which
-// neither the signer nor the API server holds anybody to.
+// certificateIsKnown gets a certificate signed as the product does. Its common name is longer than the 64 characters
+// of RFC 5280, which neither the signer nor the API server enforces.
 func certificateIsKnown(t *testing.T, f *Fleet, name string) {
 	user := "system:addon:cluster-abcdefghij:abcdefghij:a-policy-agent-with-a-long-name:0123456789abcdef"
 	groups := []string{"system:addon:cluster-abcdefghij:abcdefghij:a-policy-agent-with-a-long-name", "system:addon:agent"}
@@ -125,7 +126,7 @@ func tokenIsKnown(t *testing.T, f *Fleet, name string) {
 	})
 }
 
-// is fails the test unless the API server takes whoever has the config for that user.
+// is fails the test unless the API server authenticates the config as that user.
 func is(t *testing.T, config *rest.Config, user string, groups ...string) {
 	t.Helper()
 	found, err := whoIs(t.Context(), config)

@@ -30,6 +30,7 @@ type Cluster struct {
 	options ClusterOptions
 	folder  string
 	token   string
+	clients *Authority
 	port    int
 	mutex   sync.Mutex
 	server  *Process
@@ -50,7 +51,7 @@ func (f *Fleet) newCluster(options ClusterOptions) (*Cluster, error) {
 	return c, c.writeClientAuthority()
 }
 
-// start returns when everything that the options ask for works.
+// start returns when everything that the options request works.
 func (c *Cluster) start(ctx context.Context) error {
 	begin := time.Now()
 	err := c.fleet.ports.With(ctx, "cluster "+c.Name, func(ctx context.Context, port int) error {
@@ -70,7 +71,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	return nil
 }
 
-// connect fills in Config and Kubeconfig, once the port is known, and leaves the kubeconfig where components read it.
+// connect sets Config and Kubeconfig, once the port is known, and writes the kubeconfig where components read it.
 func (c *Cluster) connect() error {
 	c.Config = &rest.Config{
 		Host: c.URL(), BearerToken: c.token, QPS: -1,

@@ -16,8 +16,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// coreControllers are what every cluster needs: namespaces end, garbage and finished Jobs go, service accounts come. The controllers of
-// a cluster are named one by one, since each costs memory and there may be many clusters.
+// coreControllers are those that every cluster needs: they remove namespaces, garbage and finished Jobs, and create
+// service accounts. The controllers of a cluster are named one by one, since each uses memory and there may be many
+// clusters.
 const coreControllers = "namespace-controller,garbage-collector-controller,ttl-after-finished-controller,serviceaccount-controller," +
 	"serviceaccount-token-controller,root-ca-certificate-publisher-controller,clusterrole-aggregation-controller," +
 	"validatingadmissionpolicy-status-controller"
@@ -27,7 +28,7 @@ const workloadControllers = "deployment-controller,replicaset-controller,statefu
 	"endpoints-controller,endpointslice-controller,pod-garbage-collector-controller,persistentvolume-binder-controller," +
 	"persistentvolume-protection-controller,persistentvolumeclaim-protection-controller"
 
-// stages tell kwok what becomes of nodes and pods.
+// stages are the state changes of nodes and pods that kwok simulates.
 //
 //go:embed stages.yaml
 var stages []byte
@@ -77,7 +78,7 @@ func (c *Cluster) managerArguments() []string {
 	return arguments
 }
 
-// startWorkloads starts scheduler and kwok and waits until the fake node takes pods.
+// startWorkloads starts scheduler and kwok and waits until the fake node accepts pods.
 func (c *Cluster) startWorkloads(ctx context.Context, client kubernetes.Interface) error {
 	if err := writeFiles(c.folder, map[string][]byte{"stages.yaml": stages}); err != nil {
 		return err
@@ -103,7 +104,7 @@ func (c *Cluster) startWorkloads(ctx context.Context, client kubernetes.Interfac
 }
 
 func createNode(ctx context.Context, client kubernetes.Interface) error {
-	room := corev1.ResourceList{
+	capacity := corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse("1000"), corev1.ResourceMemory: resource.MustParse("1Ti"),
 		corev1.ResourcePods: resource.MustParse("10000"),
 	}
@@ -114,7 +115,7 @@ func createNode(ctx context.Context, client kubernetes.Interface) error {
 				corev1.LabelHostname: fakeNode, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64", "type": "kwok",
 			},
 		},
-		Status: corev1.NodeStatus{Capacity: room, Allocatable: room},
+		Status: corev1.NodeStatus{Capacity: capacity, Allocatable: capacity},
 	}
 	if _, err := client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("creating the fake node: %w", err)
@@ -140,7 +141,7 @@ func nodeReady(ctx context.Context, client kubernetes.Interface) error {
 	return fmt.Errorf("node is not ready: %w", errNotYet)
 }
 
-// serviceAccountReady holds when the controller-manager works: pods of namespace default are admitted.
+// serviceAccountReady returns true when the controller-manager works: pods of namespace default are admitted.
 func serviceAccountReady(ctx context.Context, client kubernetes.Interface) error {
 	if _, err := client.CoreV1().ServiceAccounts("default").Get(ctx, "default", metav1.GetOptions{}); err != nil {
 		return err

@@ -21,7 +21,7 @@ import (
 	"github.com/trellis-addons/trellis/test/binaries"
 )
 
-// CRDFolders are the folders of the checkout with the CRDs of both kinds of ours and of KKP's slices.
+// CRDFolders are the folders of the checkout with the CRDs of our kinds and of our parts of KKP's.
 func CRDFolders() ([]string, error) {
 	root, err := binaries.Root()
 	if err != nil {
@@ -125,7 +125,7 @@ func awaitEstablished(ctx context.Context, client apiextensions.Interface, name 
 	})
 }
 
-// served holds once discovery lists the kind, which comes a moment after Established.
+// served returns true once discovery lists the kind, which happens a moment after Established.
 func served(ctx context.Context, client apiextensions.Interface, crd *apiextensionsv1.CustomResourceDefinition) bool {
 	for _, version := range crd.Spec.Versions {
 		if !version.Served {

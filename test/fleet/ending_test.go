@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// ownerVariable makes the test binary a mere owner of a fleet, for tests that end the owner.
+// ownerVariable turns the test binary into an owner of a fleet, for tests that end the owner.
 const ownerVariable = "TRELLIS_TEST_FLEET_OWNER"
 
 func TestMain(m *testing.M) {
@@ -24,35 +24,35 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// owned is what an owner tells about its fleet, once before the start, without processes, and once after it.
+// owned is an owner's report about its fleet, once before the start, without processes, and once after it.
 type owned struct {
 	Folder    string
 	Processes []int
 }
 
-// own starts a fleet as ForTest does, says what it has and waits until its input ends.
+// own starts a fleet as ForTest does, reports it and waits until its input ends.
 func own() int {
-	tell := json.NewEncoder(os.Stdout)
-	_ = tell.Encode(owned{})
+	report := json.NewEncoder(os.Stdout)
+	_ = report.Encode(owned{})
 	f, end, err := startGuarded(context.Background(), []ClusterOptions{{Name: "one", Workloads: true}})
 	defer end()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	told := owned{Folder: f.Folder()}
+	reported := owned{Folder: f.Folder()}
 	for _, process := range f.Processes() {
-		told.Processes = append(told.Processes, process.PID())
+		reported.Processes = append(reported.Processes, process.PID())
 	}
-	_ = tell.Encode(told)
+	_ = report.Encode(reported)
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	return 0
 }
 
 type owner struct {
-	command *exec.Cmd
-	told    *json.Decoder
-	folder  string
+	command  *exec.Cmd
+	reported *json.Decoder
+	folder   string
 }
 
 func startOwner(t *testing.T) *owner {
@@ -68,7 +68,7 @@ func startOwner(t *testing.T) *owner {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.told = json.NewDecoder(bufio.NewReader(output))
+	o.reported = json.NewDecoder(bufio.NewReader(output))
 	if err := o.command.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -79,11 +79,11 @@ func startOwner(t *testing.T) *owner {
 
 func (o *owner) next(t *testing.T) owned {
 	t.Helper()
-	var told owned
-	if err := o.told.Decode(&told); err != nil {
+	var reported owned
+	if err := o.reported.Decode(&reported); err != nil {
 		t.Fatalf("the owner says nothing: %v", err)
 	}
-	return told
+	return reported
 }
 
 func (o *owner) end(t *testing.T, signal syscall.Signal) {
@@ -97,7 +97,7 @@ func (o *owner) end(t *testing.T, signal syscall.Signal) {
 	}
 }
 
-// left is what lies in the temporary folder that the owner used.
+// left are the remaining files in the owner's temporary folder.
 func (o *owner) left(t *testing.T) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(o.folder, "*"))
@@ -107,7 +107,7 @@ func (o *owner) left(t *testing.T) []string {
 	return found
 }
 
-// runs tells whether the process still does anything; one that nobody has collected yet does not.
+// runs reports whether the process still runs; a zombie does not.
 func runs(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -134,11 +134,11 @@ func expectEnded(t *testing.T, pids []int) {
 
 func TestKilledOwnerLeavesNoProcesses(t *testing.T) {
 	o := startOwner(t)
-	told := o.next(t)
+	reported := o.next(t)
 	o.end(t, syscall.SIGKILL)
-	expectEnded(t, told.Processes)
+	expectEnded(t, reported.Processes)
 
-	if _, err := os.Stat(told.Folder); err != nil {
+	if _, err := os.Stat(reported.Folder); err != nil {
 		t.Fatalf("the folder should wait for the next start: %v", err)
 	}
 	sweep(filepath.Join(o.folder, "trellis-fleet-"))
@@ -151,9 +151,9 @@ func TestInterruptedOwnerLeavesNothing(t *testing.T) {
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		t.Run(signal.String(), func(t *testing.T) {
 			o := startOwner(t)
-			told := o.next(t)
+			reported := o.next(t)
 			o.end(t, signal)
-			expectEnded(t, told.Processes)
+			expectEnded(t, reported.Processes)
 			if left := o.left(t); len(left) > 0 {
 				t.Errorf("left: %v", left)
 			}
@@ -169,7 +169,7 @@ func TestInterruptedOwnerLeavesNothing(t *testing.T) {
 	})
 }
 
-// TestSweepSparesTheLiving holds that a fleet's folder is safe from other fleets' starts while its owner lives.
+// TestSweepSparesTheLiving checks that other fleets' starts keep a fleet's folder while its owner lives.
 func TestSweepSparesTheLiving(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	mine, err := claim("")
@@ -193,7 +193,7 @@ func TestSweepSparesTheLiving(t *testing.T) {
 	}
 }
 
-// TestFailureShowsLog holds that a program that ends says why.
+// TestFailureShowsLog checks that the error of a program that ends has its log.
 func TestFailureShowsLog(t *testing.T) {
 	f := ForTest(t)
 	process, err := f.run("kube-apiserver", "", "broken", "--etcd-servers", "http://127.0.0.1:1", "--no-such-flag")
@@ -206,7 +206,7 @@ func TestFailureShowsLog(t *testing.T) {
 	}
 }
 
-// TestTakenPort holds that a program that finds its port taken gets another.
+// TestTakenPort checks that a program that finds its port in use gets another.
 func TestTakenPort(t *testing.T) {
 	f := ForTest(t)
 	cluster, err := f.newCluster(ClusterOptions{Name: "late"})
@@ -222,7 +222,7 @@ func TestTakenPort(t *testing.T) {
 	err = WithPort(t.Context(), func(ctx context.Context, port int) error {
 		ports = append(ports, port)
 		cluster.port = port
-		if len(ports) == 1 { // somebody was faster
+		if len(ports) == 1 { // another process was faster
 			_, _ = fmt.Sscanf(listener.Addr().String(), "127.0.0.1:%d", &cluster.port)
 		}
 		return cluster.StartServer(ctx)

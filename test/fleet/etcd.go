@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// PutsInEachTransaction is how many objects go to etcd at a time; it takes 128.
+// PutsInEachTransaction is the number of objects in one transaction of etcd, which accepts 128.
 const PutsInEachTransaction = 100
 
 // Record is an object as etcd has it.
@@ -22,8 +22,8 @@ type Record struct {
 // Put is the part of a transaction that writes a record.
 func (r Record) Put() map[string]any { return map[string]any{"request_put": r} }
 
-// CallEtcd calls a method of etcd's store, such as range, through its gateway for JSON.
-// The source of the bodies is etcd's API reference, version 3: bytes are in base64.
+// CallEtcd calls a method of etcd's store, such as range, through its gateway for JSON. The bodies follow etcd's API
+// reference, version 3: bytes are in base64.
 func CallEtcd(ctx context.Context, url, method string, body, answer any) error {
 	return callEtcd(ctx, url, "kv/"+method, body, answer)
 }
@@ -55,10 +55,10 @@ func callEtcd(ctx context.Context, url, method string, body, answer any) error {
 	return nil
 }
 
-// Backup is all that an API server had stored at one moment.
+// Backup has all objects of an API server at one moment.
 type Backup struct{ records []Record }
 
-// Backup what the cluster's API server has stored.
+// Backup reads all stored objects of the cluster's API server.
 func (c *Cluster) Backup(ctx context.Context) (Backup, error) {
 	first, last := c.storedKeys()
 	var found struct{ Kvs []Record }
@@ -66,8 +66,8 @@ func (c *Cluster) Backup(ctx context.Context) (Backup, error) {
 	return Backup{found.Kvs}, err
 }
 
-// Restore ends the cluster's API server, puts what it had stored at the time of the backup in place of all that it has now, and starts
-// it again. Revisions go on from what they are, as in a restore that bumps them: a client that watched before sees no time go back.
+// Restore ends the cluster's API server, replaces all its stored objects by those of the backup, and starts it again.
+// Revisions continue, as in a restore that bumps them: a client with an earlier watch sees no time go back.
 func (c *Cluster) Restore(ctx context.Context, from Backup) error {
 	c.StopServer()
 	first, last := c.storedKeys()
@@ -93,14 +93,14 @@ func (c *Cluster) Restore(ctx context.Context, from Backup) error {
 	return c.StartServer(ctx)
 }
 
-// storedKeys are the first key of what the API server stores, and the first one after all of them.
+// storedKeys are the first key of the API server's objects, and the first one after all of them.
 func (c *Cluster) storedKeys() (first, last []byte) {
 	prefix := c.storedUnder()
 	return []byte(prefix + "/"), []byte(prefix + string(rune('/'+1)))
 }
 
-// FillEtcd writes to the fleet's etcd until it takes nothing more: no API server of the fleet writes from then on. The fleet must have been
-// started with an EtcdQuota.
+// FillEtcd writes to the fleet's etcd until it accepts nothing more: no API server of the fleet can write from then
+// on. The fleet must have been started with an EtcdQuota.
 func (f *Fleet) FillEtcd(ctx context.Context) error {
 	ballast := Record{Value: bytes.Repeat([]byte("x"), 1<<20)}
 	for i := range f.etcdQuota >> 20 {
@@ -114,7 +114,7 @@ func (f *Fleet) FillEtcd(ctx context.Context) error {
 	return fmt.Errorf("etcd took more than its quota of %d MiB", f.etcdQuota>>20)
 }
 
-// FreeEtcd makes room in etcd again, and tells it that there is.
+// FreeEtcd frees space in etcd again, and clears its alarm.
 func (f *Fleet) FreeEtcd(ctx context.Context) error {
 	var deleted struct{ Header map[string]any }
 	ballast := map[string]any{"key": []byte("ballast-"), "range_end": []byte("ballast.")}

@@ -13,22 +13,22 @@ import (
 	"github.com/trellis-addons/trellis/test/binaries"
 )
 
-// Options say what to start and where.
+// Options select the parts of a fleet, and its folder.
 type Options struct {
-	// Folder takes keys, data and kubeconfigs of the processes; "" means a new one below the system's temporary folder.
-	// It must not hold anything else: Stop removes it.
+	// Folder has keys, data and kubeconfigs of the processes; "" means a new one below the system's temporary folder.
+	// It must not have other content: Stop removes it.
 	Folder string
-	// Logs takes one file per process; "" means a folder in Folder. Stop leaves a folder named here alone.
+	// Logs has one file per process; "" means a folder in Folder. Stop keeps a folder named here.
 	Logs string
 	// Clusters are started in parallel.
 	Clusters []ClusterOptions
-	// Progress takes a line per started cluster; nil means none.
+	// Progress gets a line per started cluster; nil means none.
 	Progress *Progress
-	// Keep has every process that ends by itself started again, as a kubelet would: with its state, at its port.
+	// Keep restarts every process that ends on its own, as a kubelet does: with its state, at its port.
 	Keep bool
-	// Ports remembers the API servers' ports; nil remembers nothing.
+	// Ports stores the API servers' ports; nil stores nothing.
 	Ports *Ports
-	// EtcdQuota is how many bytes etcd may take before it refuses writes; 0 is etcd's default.
+	// EtcdQuota is the size, in bytes, above which etcd refuses writes; 0 is etcd's default.
 	EtcdQuota int64
 }
 
@@ -42,13 +42,15 @@ type ClusterOptions struct {
 	Controllers bool
 	// Workloads starts scheduler, workload controllers and a fake node on which pods get ready. It implies Controllers.
 	Workloads bool
-	// Certificates has the API server know clients by certificates of an authority that the cluster has for them, and the
-	// controller-manager sign approved requests with it, for the signers of Kubernetes, and remove old requests. It implies Controllers.
+	// Certificates makes the API server authenticate clients by certificates of the cluster's client authority, and
+	// the controller-manager sign approved requests with it, for the signers of Kubernetes, and remove old requests.
+	// It implies Controllers.
 	Certificates bool
-	// Audit has the API server note each call of these users, without bodies: AuditLog is the file.
+	// Audit makes the API server log each call of these users, without bodies: AuditLog is the file.
 	Audit []string
-	// FreeOwners lets whoever writes an object name any owner of it, as an API server does by itself. Without, who names one needs rights
-	// on it (admission plugin OwnerReferencesPermissionEnforcement): whatever works so works with free owners too.
+	// FreeOwners allows a client that writes an object to name any owner of it, as an API server does by default.
+	// Without it, a client needs rights on the owner (admission plugin OwnerReferencesPermissionEnforcement): all
+	// that works under this plugin also works with free owners.
 	FreeOwners bool
 }
 
@@ -69,8 +71,8 @@ type Fleet struct {
 	keeping   keeping
 }
 
-// Start starts a fleet and returns when every cluster is usable. The context bounds the start only: a started fleet runs
-// until Stop or the end of the process.
+// Start starts a fleet and returns when every cluster is usable. The context limits only the start: a started fleet
+// runs until Stop or the end of the process.
 func Start(ctx context.Context, options Options) (*Fleet, error) {
 	cache, err := binaries.Cache()
 	if err != nil {
@@ -83,7 +85,7 @@ func Start(ctx context.Context, options Options) (*Fleet, error) {
 	f := &Fleet{
 		folder: place, logs: options.Logs, cache: cache, starter: newStarter(),
 		progress: options.Progress, clusters: map[string]*Cluster{}, etcdQuota: options.EtcdQuota, ports: options.Ports,
-		// No fleet ever reads another's data, not even when one took the port of another's etcd at the wrong moment.
+		// No fleet ever reads another's data, not even if one got the port of another's etcd at the wrong moment.
 		prefix: "/" + rand.Text(),
 	}
 	if err := f.start(ctx, options.Clusters); err != nil {
@@ -125,7 +127,7 @@ func (f *Fleet) start(ctx context.Context, clusters []ClusterOptions) error {
 	return group.Wait()
 }
 
-// Cluster returns the cluster of that name; it panics when the fleet has none, since that is a slip in the test.
+// Cluster returns the cluster of that name; it panics if the fleet has none, since that is a mistake in the test.
 func (f *Fleet) Cluster(name string) *Cluster {
 	cluster, found := f.clusters[name]
 	if !found {
@@ -134,13 +136,13 @@ func (f *Fleet) Cluster(name string) *Cluster {
 	return cluster
 }
 
-// EtcdURL is the address of the etcd below all clusters, for tests of what happens when it is full.
+// EtcdURL is the address of the etcd below all clusters, for tests of a full etcd.
 func (f *Fleet) EtcdURL() string { return f.etcdURL }
 
-// Authority is what every cluster's certificate is signed by.
+// Authority signs every cluster's certificate.
 func (f *Fleet) Authority() *Authority { return f.authority }
 
-// Folder is where the fleet keeps its files until Stop.
+// Folder is the fleet's folder until Stop.
 func (f *Fleet) Folder() string { return f.folder.path }
 
 // Processes are those that run at this moment, the oldest first.
@@ -166,11 +168,12 @@ func (f *Fleet) Stop() {
 	})
 }
 
-// frugal makes control-plane programs use less of the processor, which tests are short of: they collect garbage less often, and do not
-// look for work on processors that other programs use. An API server that starts and one that serves use a quarter less.
+// frugal makes control-plane programs use less processor time, which limits tests: they collect garbage less often,
+// and do not look for work on processors that other programs use. An API server uses a quarter less, at start and in
+// service.
 var frugal = []string{"GOGC=300", "GOMAXPROCS=1"}
 
-// run starts one of the control-plane programs, and keeps it running where the others are kept.
+// run starts one of the control-plane programs, and keeps it running if Keep is set.
 func (f *Fleet) run(program, release, name string, arguments ...string) (*Process, error) {
 	path, err := binaries.Find(f.cache, program, release)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/trellis-addons/trellis/test/binaries"
 )
 
-// TestClusters holds what the options promise against running control planes, of both minors at once.
+// TestClusters compares the options with running control planes, of both minors at once.
 func TestClusters(t *testing.T) {
 	f := ForTest(t,
 		ClusterOptions{Name: "bare"},

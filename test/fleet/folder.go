@@ -13,8 +13,8 @@ import (
 	"github.com/trellis-addons/trellis/test/disk"
 )
 
-// folder is a fleet's place on disk. A lock beside it, held while the owner lives, tells it from one left behind; the
-// kernel lets go of the lock when the owner dies.
+// folder is a fleet's place on disk. A lock beside it, held while the owner lives, distinguishes it from an abandoned
+// one; the kernel releases the lock when the owner dies.
 type folder struct {
 	path string
 	lock *os.File
@@ -22,12 +22,13 @@ type folder struct {
 
 const lockSuffix = ".lock"
 
-// prefix begins the paths of folders without a name of their own; one per user, since only the owner can remove them.
+// prefix is that of the paths of folders without an explicit name; one per user, since only the owner can remove
+// them.
 func prefix() string {
 	return filepath.Join(os.TempDir(), "trellis-fleet-"+strconv.Itoa(os.Getuid())+"-")
 }
 
-// claim makes a folder and takes its lock; before that it removes what killed owners left.
+// claim creates a folder and takes its lock; before that it removes the folders of killed owners.
 func claim(path string) (*folder, error) {
 	if path != "" {
 		return claimPath(path)
@@ -44,7 +45,8 @@ func claim(path string) (*folder, error) {
 	return nil, failed
 }
 
-// claims are how many names are tried: between the making of a lock and taking it, the sweep of another fleet that starts may take it.
+// claims is the number of names to try: the sweep of another fleet may take a lock between its creation and its
+// locking.
 const claims = 5
 
 func claimPath(path string) (*folder, error) {
@@ -84,8 +86,8 @@ func sweep(prefix string) {
 
 var errMoved = errors.New("the lock was removed meanwhile")
 
-// tryLock takes the lock without waiting. A lock file that another process removed between opening and locking counts
-// for nobody, so the path must still lead to the locked file.
+// tryLock takes the lock without waiting. A lock file that another process removed between opening and locking is not
+// valid, so the path must still lead to the locked file.
 func tryLock(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

@@ -15,8 +15,7 @@ import (
 	"strings"
 )
 
-// gitConfiguration is git's own way to be configured by its environment alone. Commits may be asked for by hash, as at
-// the large hosts.
+// gitConfiguration configures git only by its environment. Commits may be requested by hash, as at the large hosts.
 var gitConfiguration = []string{
 	"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_COUNT=3",
 	"GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*",
@@ -36,7 +35,7 @@ func gitHandler(folder string) (http.Handler, error) {
 	}, nil
 }
 
-// Commit puts a commit that has exactly these files, by path, on branch main of repository NAME.git, which is made where
+// Commit adds a commit with exactly these files, by path, to branch main of repository NAME.git, which it creates if
 // missing. It returns the commit's hash.
 func (s *Sources) Commit(repository string, files map[string]string) (string, error) {
 	return s.CommitTo(repository, "main", files)
@@ -58,7 +57,7 @@ func (s *Sources) CommitTo(repository, branch string, files map[string]string) (
 	return runGit(nil, "-C", folder, "rev-parse", reference)
 }
 
-// Tag puts a tag on a commit, or moves it there.
+// Tag sets a tag to a commit.
 func (s *Sources) Tag(repository, tag, commit string) error {
 	_, err := runGit(nil, "-C", s.repository(repository), "update-ref", "refs/tags/"+tag, commit)
 	return err
@@ -68,7 +67,7 @@ func (s *Sources) repository(name string) string {
 	return filepath.Join(s.GitFolder, strings.TrimSuffix(name, ".git")+".git")
 }
 
-// importStream is one commit in the language of git fast-import.
+// importStream is one commit in the format of git fast-import.
 func importStream(reference, parent string, files map[string]string) []byte {
 	const message = "Change the add-on"
 	var stream bytes.Buffer

@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// Image puts an image with one layer of these files, by path, into the registry, as REPOSITORY:TAG. It returns the digest of
-// its manifest.
+// Image stores an image with one layer of these files, by path, in the registry, as REPOSITORY:TAG. It returns the
+// digest of its manifest.
 func (s *Sources) Image(repository, tag string, files map[string]string) (string, error) {
 	layer, err := pack("", files)
 	if err != nil {
@@ -27,8 +27,8 @@ func (s *Sources) Image(repository, tag string, files map[string]string) (string
 	})
 }
 
-// ChartInRegistry puts a chart into the registry as Helm pushes it: repository FOLDER/NAME, the version as tag. It returns the
-// digest of its archive.
+// ChartInRegistry stores a chart in the registry as Helm pushes it: repository FOLDER/NAME, the version as tag. It
+// returns the digest of its archive.
 func (s *Sources) ChartInRegistry(folder string, files map[string]string) (string, error) {
 	archive, err := PackChart(files)
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *Sources) ChartInRegistry(folder string, files map[string]string) (strin
 	return hashOf(archive).String(), err
 }
 
-// artifact is what a manifest is made of.
+// artifact has the parts of a manifest.
 type artifact struct {
 	config, kind types.MediaType
 	about        string
@@ -71,7 +71,7 @@ func (s *Sources) push(repository, tag string, pushed artifact) (string, error) 
 	return hashOf(content).String(), err
 }
 
-// put hands something to the registry past its login, and uncounted.
+// put sends a request to the registry past its login, and uncounted.
 func (s *Sources) put(method, path, contentType string, content []byte) error {
 	request := httptest.NewRequestWithContext(context.Background(), method, path, bytes.NewReader(content))
 	request.Header.Set("Content-Type", contentType)

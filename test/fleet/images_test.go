@@ -15,7 +15,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 )
 
-// TestEverySource fetches of each kind of source what was put there, by the product's own transports.
+// TestEverySource fetches the stored content of each kind of source, with the product's own transports.
 func TestEverySource(t *testing.T) {
 	s := SourcesForTest(t)
 	network := outbound.New(outbound.Options{AllowCIDRs: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})

@@ -7,20 +7,21 @@ import (
 	"time"
 )
 
-// keepPause is the time between the end of a process and its next start; it doubles up to keepMost while it ends at once again.
+// keepPause is the time between the end of a process and its next start; it doubles up to keepMost while the process
+// ends at once again.
 const (
 	keepPause = time.Second
 	keepMost  = 30 * time.Second
 )
 
-// keeping is what keeps control planes running.
+// keeping has the data to keep control planes running.
 type keeping struct {
 	on    atomic.Bool
 	group sync.WaitGroup
 }
 
-// keep has every process of this moment, and every control-plane program that is started later, started again when it ends by
-// itself. One that its owner killed stays so.
+// keep restarts every present process, and every control-plane program that is started later, when it ends on its
+// own. One that its owner killed is not restarted.
 func (f *Fleet) keep() {
 	f.keeping.on.Store(true)
 	for _, process := range f.Processes() {
@@ -41,7 +42,7 @@ func (f *Fleet) watch(process *Process) {
 	})
 }
 
-// again starts a process that ended, after a pause; nil says that it is not to run any more.
+// again starts a process that ended, after a pause; nil: it is not to run any longer.
 func (f *Fleet) again(ended *Process, pause time.Duration) *Process {
 	for !ended.killed.Load() && !f.starter.isStopped() {
 		f.progress.Printf("%s ended (%v); starting it again", ended.Name(), ended.Ended())
@@ -64,7 +65,8 @@ func (f *Fleet) again(ended *Process, pause time.Duration) *Process {
 	return nil
 }
 
-// replace has StopServer end the process that runs now. Where StopServer ended the one before meanwhile, the new one ends too.
+// replace makes StopServer end the process that runs now. If StopServer ended the previous one meanwhile, the new one
+// ends too.
 func (c *Cluster) replace(ended, now *Process) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()

@@ -19,8 +19,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 )
 
-// TestKeptControlPlanes holds that what is killed from outside comes again with its state at its port, whatever it is, and that
-// what its owner stops stays so. Red when nobody starts it again (watch taken out of keep).
+// TestKeptControlPlanes checks that each process that is killed from outside is restarted with its state at its port,
+// and that one that its owner stops is not. The test fails when no process is restarted (watch taken out of keep).
 func TestKeptControlPlanes(t *testing.T) {
 	place := t.TempDir()
 	f, err := Start(t.Context(), Options{
@@ -82,8 +82,9 @@ func processOf(t *testing.T, f *Fleet, name string) *Process {
 	return nil
 }
 
-// TestPodsAreReadyAgain holds that workloads recover from a time without an API server: the controllers take pods of a node that told
-// nothing for not ready, and the fake node tells. Red without stage pod-ready-again.
+// TestPodsAreReadyAgain checks that workloads recover after a time without an API server: the controllers mark pods
+// of a node without reports as not ready, and the fake node reports again. The test fails without stage
+// pod-ready-again.
 func TestPodsAreReadyAgain(t *testing.T) {
 	f := ForTest(t, ClusterOptions{Name: "working", Workloads: true})
 	client := clientOf(t, f, "working")
@@ -112,7 +113,8 @@ func TestPodsAreReadyAgain(t *testing.T) {
 	eventually(t, "the pod to be ready again", isReady)
 }
 
-// TestSourcesStay holds that sources over the same folder have the same address, and what was pushed to the registry. Red when manifests are kept in memory alone, or ports are not remembered.
+// TestSourcesStay checks that sources over the same folder have the same address, and the content that was pushed to
+// the registry. The test fails when manifests are only in memory, or ports are not stored.
 func TestSourcesStay(t *testing.T) {
 	place := t.TempDir()
 	start := func() *Sources {
@@ -153,7 +155,7 @@ func TestSourcesStay(t *testing.T) {
 	}
 }
 
-// TestRememberedPortIsGivenUp holds that a port which somebody else took meanwhile holds nothing up.
+// TestRememberedPortIsGivenUp checks that a stored port that another process uses meanwhile delays nothing.
 func TestRememberedPortIsGivenUp(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ports")
 	ports, err := RememberPorts(path)

@@ -11,15 +11,15 @@ import (
 	"sync"
 )
 
-// Ports are remembered in a file by what listens there, so that the same thing has the same port at its next start, as long as
-// nobody else took it meanwhile. Nil remembers nothing.
+// Ports stores ports in a file by the name of their server, so that it gets the same port at its next start, if no
+// other process uses it. Nil stores nothing.
 type Ports struct {
 	path  string
 	mutex sync.Mutex
 	kept  map[string]int
 }
 
-// RememberPorts reads the file, if there is one. One that can't be read is written anew.
+// RememberPorts reads the file, if there is one. It replaces one that can't be read.
 func RememberPorts(path string) (*Ports, error) {
 	p := &Ports{path: path, kept: map[string]int{}}
 	content, err := os.ReadFile(path)
@@ -32,7 +32,7 @@ func RememberPorts(path string) (*Ports, error) {
 	return p, nil
 }
 
-// Free is the port of before, or another one that is free.
+// Free is the previous port, or another one that is free.
 func (p *Ports) Free(name string) (int, error) {
 	if port := p.before(name); port != 0 && claimPort(port) {
 		return port, nil
@@ -44,7 +44,7 @@ func (p *Ports) Free(name string) (int, error) {
 	return port, p.remember(name, port)
 }
 
-// With is WithPort, which tries the port of before first.
+// With is WithPort, which tries the previous port first.
 func (p *Ports) With(ctx context.Context, name string, start func(ctx context.Context, port int) error) error {
 	if port := p.before(name); port != 0 && claimPort(port) {
 		if err := start(ctx, port); !isTaken(err) {
@@ -59,7 +59,7 @@ func (p *Ports) With(ctx context.Context, name string, start func(ctx context.Co
 	})
 }
 
-// Listen opens a listener on the port of before, or on another one.
+// Listen opens a listener on the previous port, or on another one.
 func (p *Ports) Listen(name string) (net.Listener, error) {
 	if port := p.before(name); port != 0 {
 		if listener, err := listen(port); err == nil {

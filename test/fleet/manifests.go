@@ -16,22 +16,22 @@ import (
 	"sync"
 )
 
-// manifests keeps the manifests of a registry in a file, a line for each: the registry itself keeps them in memory, and blobs on
-// the disk.
+// manifests stores the manifests of a registry in a file, one per line: the registry itself has them in memory, and
+// blobs on the disk.
 type manifests struct {
 	next  http.Handler
 	path  string
 	mutex sync.Mutex
 }
 
-// manifestChange is one push, or one removal where there is no content.
+// manifestChange is one push, or one removal if it has no content.
 type manifestChange struct {
 	Path    string `json:"path"`
 	Type    string `json:"type,omitempty"`
 	Content []byte `json:"content,omitempty"`
 }
 
-// keepManifests gives the registry what the file has, and keeps what is pushed from now on.
+// keepManifests pushes the manifests of the file to the registry, and stores those that are pushed from now on.
 func keepManifests(path string, next http.Handler) (http.Handler, error) {
 	m := &manifests{next: next, path: path}
 	content, err := os.ReadFile(path)
@@ -59,7 +59,7 @@ func (c manifestChange) request() *http.Request {
 	return request
 }
 
-// ServeHTTP keeps a change before it answers.
+// ServeHTTP stores a change before it answers.
 func (m *manifests) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	isChange := r.Method == http.MethodPut || r.Method == http.MethodDelete
 	if !isChange || !strings.Contains(r.URL.Path, "/manifests/") {

@@ -12,19 +12,19 @@ import (
 	"testing"
 )
 
-// Ports come from below the range that Linux uses for outgoing connections (from 32768 on), which would otherwise take
-// one between the look and the start.
+// lowestPort and highestPort limit the ports of a fleet. They are below the range that Linux uses for outgoing
+// connections (from 32768 on), which could otherwise use one between the check and the start.
 const lowestPort, highestPort = 16000, 32000
 
 var errNoPort = errors.New("no free port on 127.0.0.1")
 
-// taken keeps this process from giving one port to two programs that are both about to start.
+// taken prevents this process from giving one port to two programs that are both about to start.
 var taken = struct {
 	sync.Mutex
 	ports map[int]bool
 }{ports: map[int]bool{}}
 
-// FreePort finds a port on 127.0.0.1 that nobody listens on and that this process did not give away before.
+// FreePort finds a port on 127.0.0.1 without a listener that this process did not return before.
 func FreePort() (int, error) {
 	taken.Lock()
 	defer taken.Unlock()
@@ -84,7 +84,8 @@ func listen(port int) (net.Listener, error) {
 
 func address(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
 
-// WithPort calls start with a free port, again with another one when the program found it taken by somebody else.
+// WithPort calls start with a free port, and again with another one if the program found that another process uses
+// it.
 func WithPort(ctx context.Context, start func(ctx context.Context, port int) error) error {
 	for attempt := 1; ; attempt++ {
 		port, err := FreePort()
@@ -97,13 +98,13 @@ func WithPort(ctx context.Context, start func(ctx context.Context, port int) err
 	}
 }
 
-// isTaken says whether a program ended since somebody else has its port.
+// isTaken reports whether a program ended because another process uses its port.
 func isTaken(err error) bool {
 	var exit *ExitError
 	return errors.As(err, &exit) && strings.Contains(exit.Tail, "address already in use")
 }
 
-// claimPort takes a port that nobody listens on for this process.
+// claimPort reserves a port without a listener for this process.
 func claimPort(port int) bool {
 	taken.Lock()
 	defer taken.Unlock()

@@ -17,13 +17,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Times of polls and deadlines of starting programs; generous, since builds and tests may share few cores.
+// Times of polls and deadlines of starting programs. They are generous, since builds and tests may share few cores.
 const (
 	pollEvery     = 50 * time.Millisecond
 	startDeadline = 3 * time.Minute
 )
 
-// Command says what to start.
+// Command describes a program to start.
 type Command struct {
 	// Name is used in messages and, by default, for the log file.
 	Name string
@@ -35,9 +35,9 @@ type Command struct {
 	Environment []string
 	// Home is the program's HOME and working folder; default is the fleet's folder.
 	Home string
-	// Log is the file that takes its output, appended to; default is one in the fleet's folder of logs.
+	// Log is the file to which its output is appended; default is one in the fleet's folder of logs.
 	Log string
-	// System changes what the kernel starts it with; nil: nothing.
+	// System changes the kernel's attributes of the process; nil: none.
 	System func(*syscall.SysProcAttr)
 }
 
@@ -45,7 +45,7 @@ type Command struct {
 type Process struct {
 	name, log string
 	command   *exec.Cmd
-	// how it was started.
+	// how is its command.
 	how  Command
 	done chan struct{}
 	err  error
@@ -53,13 +53,13 @@ type Process struct {
 	killed atomic.Bool
 }
 
-// ExitError says that a process ended although it should run. Its message has the last lines of the log.
+// ExitError reports that a process ended although it should run. Its message has the last lines of the log.
 type ExitError struct {
 	// Name of the process.
 	Name string
 	// Tail is the end of its log.
 	Tail string
-	// Err is what the system said about the end.
+	// Err is the system's error about the end.
 	Err error
 }
 
@@ -88,7 +88,7 @@ func (p *Process) Failure() error {
 	}
 }
 
-// Ended is what the system said about the process's end; nil while it runs.
+// Ended is the system's error about the process's end; nil while it runs.
 func (p *Process) Ended() error {
 	select {
 	case <-p.done:
@@ -98,7 +98,7 @@ func (p *Process) Ended() error {
 	}
 }
 
-// Signal sends a signal to the process; an ended one takes none and is no error.
+// Signal sends a signal to the process; for an ended one it does nothing and returns no error.
 func (p *Process) Signal(signal os.Signal) error {
 	if err := p.command.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("sending %v to %s: %w", signal, p.name, err)
@@ -110,15 +110,14 @@ func (p *Process) Signal(signal os.Signal) error {
 func (p *Process) Kill() {
 	p.killed.Store(true)
 	select {
-	case <-p.done: // the id may belong to somebody else by now
+	case <-p.done: // the id may belong to another process by now
 	default:
 		_ = syscall.Kill(-p.PID(), syscall.SIGKILL)
 	}
 	<-p.done
 }
 
-// Await polls until ready answers without an error; it gives up when the process ends. What is waited for stands in the
-// error.
+// Await polls until ready returns no error; it gives up when the process ends. The error names the awaited condition.
 func (p *Process) Await(ctx context.Context, what string, ready func(context.Context) error) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, pollEvery, startDeadline, true, func(ctx context.Context) (bool, error) {
@@ -134,7 +133,7 @@ func (p *Process) Await(ctx context.Context, what string, ready func(context.Con
 	return err
 }
 
-// Tail returns the last lines of a log, or why it can't be read.
+// Tail returns the last lines of a log, or the reason why it can't be read.
 func Tail(path string, most int) string {
 	file, err := os.Open(path)
 	if err != nil {
@@ -152,7 +151,7 @@ func Tail(path string, most int) string {
 	return strings.Join(all[max(0, len(all)-most):], "\n")
 }
 
-// PeakMemory is the most memory that a process ever had resident, in bytes, as the kernel counts it.
+// PeakMemory is the maximum resident memory of a process so far, in bytes, as the kernel counts it.
 func PeakMemory(pid int) (int64, error) {
 	path := fmt.Sprintf("/proc/%d/status", pid)
 	content, err := os.ReadFile(path)
@@ -168,7 +167,7 @@ func PeakMemory(pid int) (int64, error) {
 	return 0, fmt.Errorf("%s has no VmHWM", path)
 }
 
-// Get reads what a server on this machine answers with status 200, such as probes and metrics.
+// Get reads an answer with status 200 of a server on this machine, such as probes and metrics.
 func Get(ctx context.Context, url string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {

@@ -15,7 +15,7 @@ type Progress struct {
 	begin time.Time
 }
 
-// NewProgress begins now.
+// NewProgress starts the clock now.
 func NewProgress(out io.Writer) *Progress { return &Progress{out: out, begin: time.Now()} }
 
 // Printf writes one line.
@@ -28,7 +28,7 @@ func (p *Progress) Printf(format string, arguments ...any) {
 	fmt.Fprintf(p.out, "%7.1fs  %s\n", time.Since(p.begin).Seconds(), fmt.Sprintf(format, arguments...))
 }
 
-// Write takes whole lines of others.
+// Write accepts whole lines of others.
 func (p *Progress) Write(text []byte) (int, error) {
 	for line := range strings.Lines(string(text)) {
 		p.Printf("%s", strings.TrimSuffix(line, "\n"))

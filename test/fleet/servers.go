@@ -41,7 +41,7 @@ func (f *Fleet) startEtcd(ctx context.Context) error {
 	})
 }
 
-// writeKeys writes what an API server needs to serve and to know its administrator by.
+// writeKeys writes the keys that an API server needs to serve and to authenticate its administrator.
 func (c *Cluster) writeKeys() error {
 	certificate, key, err := c.fleet.authority.Serving(c.Name, []net.IP{net.ParseIP(serviceAddress)},
 		"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local")
@@ -94,15 +94,15 @@ func (c *Cluster) StartServer(ctx context.Context) error {
 	})
 }
 
-// StopServer kills the API server: from now on the cluster is unreachable, also where processes are kept running.
+// StopServer kills the API server: from now on the cluster is unreachable, also if processes are kept running.
 func (c *Cluster) StopServer() {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.server.Kill()
 }
 
-// Become restarts the API server in another release, with its data, port and keys, and waits until it is ready. Nothing else of
-// the cluster is upgraded. Release changes: nothing may read it at the same time.
+// Become restarts the API server in another release, with its data, port and keys, and waits until it is ready. It
+// upgrades nothing else of the cluster. Release changes: nothing may read it at the same time.
 func (c *Cluster) Become(ctx context.Context, release string) error {
 	if _, err := binaries.Find(c.fleet.cache, "kube-apiserver", release); err != nil {
 		return err // before the server is stopped
@@ -140,13 +140,13 @@ func (c *Cluster) serverArguments() []string {
 		arguments = append(arguments, "--audit-policy-file", c.file("audit.yaml"), "--audit-log-path", c.AuditLog())
 	}
 	if !c.options.Controllers {
-		// It would refuse every Pod until a controller has made the service accounts.
+		// It would refuse every Pod until a controller has created the service accounts.
 		arguments = append(arguments, "--disable-admission-plugins", "ServiceAccount")
 	}
 	return arguments
 }
 
-// storedUnder is what the keys of all that the API server stores begin with.
+// storedUnder is the prefix of the keys of all objects of the API server.
 func (c *Cluster) storedUnder() string { return c.fleet.prefix + "/" + c.Name }
 
 func (c *Cluster) file(name string) string { return filepath.Join(c.folder, name) }

@@ -22,8 +22,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
 )
 
-// Sources are real sources on one https port of 127.0.0.1, with a private certificate authority: git, a Helm repository
-// and an OCI registry; git by ssh besides, on a port of its own.
+// Sources are real sources on one https port of 127.0.0.1, with a private certificate authority: git, a Helm
+// repository and an OCI registry; also git by ssh, on a separate port.
 type Sources struct {
 	// GitURL is the address above all repositories: repository NAME.git of GitFolder is GitURL/NAME.git.
 	GitURL string
@@ -33,11 +33,12 @@ type Sources struct {
 	Registry string
 	// CA is the certificate authority of all three, in PEM.
 	CA []byte
-	// SSH serves the same repositories as GitURL: NAME.git is SSH.URL/NAME.git. It has the key to use and the host key to know.
+	// SSH serves the same repositories as GitURL: NAME.git is SSH.URL/NAME.git. It has the client's key and the
+	// host's key.
 	SSH *fetchtest.SSH
-	// GitFolder holds bare repositories; one put there is served from then on.
+	// GitFolder has bare repositories; a new one is served at once.
 	GitFolder string
-	// ChartsFolder holds chart archives, *.tgz; the index follows what is there.
+	// ChartsFolder has chart archives, *.tgz; the index follows its content.
 	ChartsFolder string
 
 	ports       *Ports
@@ -62,9 +63,9 @@ const (
 	SourceRegistry Source = "registry"
 )
 
-// Requests counts what clients asked for, refused requests included.
+// Requests counts the requests of clients, including refused ones.
 type Requests struct {
-	// GitRefs are looks at a repository's branches and tags, GitPacks the requests for commits.
+	// GitRefs are requests for a repository's branches and tags, GitPacks those for commits.
 	GitRefs, GitPacks int
 	// Index are requests for index.yaml, Charts those for an archive.
 	Index, Charts int
@@ -74,9 +75,9 @@ type Requests struct {
 
 type login struct{ user, password string }
 
-// StartSources starts the sources over the folders git, charts and registry of the given one, which are made where missing and
-// left alone by Stop: what was pushed to the registry is there again at the next start. Without a folder they live in a temporary
-// one that ends with Stop. Ports may be nil.
+// StartSources starts the sources over the folders git, charts and registry of the given one. It creates missing
+// folders, and Stop keeps them: content that was pushed to the registry exists again at the next start. Without a
+// folder they use a temporary one, which Stop removes. Ports may be nil.
 func StartSources(parent string, ports *Ports) (*Sources, error) {
 	s := &Sources{connections: map[net.Conn]bool{}, logins: map[Source]login{}, ports: ports}
 	if parent == "" {
@@ -169,7 +170,7 @@ func (s *Sources) handler(blobs string) (http.Handler, error) {
 	return mux, nil
 }
 
-// guard counts requests and asks for a user name and password where RequireLogin set them.
+// guard counts requests and requires a user name and password if RequireLogin set them.
 func (s *Sources) guard(source Source, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		want, guarded := s.count(source, r)
@@ -202,14 +203,14 @@ func (s *Sources) count(source Source, r *http.Request) (login, bool) {
 	return want, guarded
 }
 
-// RequireLogin makes one source ask for basic authentication from now on.
+// RequireLogin makes one source require basic authentication from now on.
 func (s *Sources) RequireLogin(source Source, user, password string) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.logins[source] = login{user, password}
 }
 
-// Requests tells what was asked for so far.
+// Requests returns the counts so far.
 func (s *Sources) Requests() Requests {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -226,7 +227,7 @@ func (s *Sources) track(connection net.Conn, state http.ConnState) {
 	s.connections[connection] = true
 }
 
-// CloseConnections cuts every connection, in the middle of whatever it carries.
+// CloseConnections cuts every connection, also in the middle of an answer.
 func (s *Sources) CloseConnections() {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

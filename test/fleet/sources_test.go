@@ -17,7 +17,7 @@ import (
 	"github.com/trellis-addons/trellis/test/binaries"
 )
 
-// TestGit reads what Commit wrote with git itself, over https.
+// TestGit reads a commit of Commit with git itself, over https.
 func TestGit(t *testing.T) {
 	s := SourcesForTest(t)
 	first, err := s.Commit("addons", map[string]string{"web/a.yaml": "a: 1\n", "old.yaml": "gone: soon\n"})
@@ -61,7 +61,7 @@ func TestGit(t *testing.T) {
 	}
 }
 
-// TestForeignRepository serves a repository that somebody else put into the folder.
+// TestForeignRepository serves a repository that another program wrote into the folder.
 func TestForeignRepository(t *testing.T) {
 	s := SourcesForTest(t)
 	if _, err := runGit(nil, "init", "--quiet", "--bare", filepath.Join(s.GitFolder, "own.git")); err != nil {
@@ -137,7 +137,7 @@ func TestCharts(t *testing.T) {
 	}
 }
 
-// newestOf renders the chart that Helm takes when no version is asked for.
+// newestOf renders the chart that Helm selects when no version is requested.
 func newestOf(t *testing.T, s *Sources) string {
 	t.Helper()
 	cache, err := binaries.Cache()

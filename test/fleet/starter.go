@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// starter starts processes from one thread that lives as long as they may: the kernel sends the parent-death signal when
-// the starting thread ends, and Go ends threads as it pleases.
+// starter starts processes from one thread that lives as long as they may: the kernel sends the parent-death signal
+// when the starting thread ends, and Go ends threads at any time.
 type starter struct {
 	requests  chan func()
 	mutex     sync.Mutex
@@ -26,7 +26,7 @@ type starter struct {
 
 var errStopped = errors.New("the fleet is stopped")
 
-// ErrEnded is what Ended gives of a process that ended well.
+// ErrEnded is the result of Ended for a process that ended without an error.
 var ErrEnded = errors.New("exit status 0")
 
 func newStarter() *starter {
@@ -89,7 +89,7 @@ func (s *starter) isStopped() bool {
 	return s.stopped
 }
 
-// sleep says whether the pause passed before the stop.
+// sleep reports whether the pause passed before the stop.
 func (s *starter) sleep(pause time.Duration) bool {
 	select {
 	case <-s.ending:
@@ -111,7 +111,7 @@ func (s *starter) forget(p *Process) {
 	s.processes = slices.DeleteFunc(s.processes, func(other *Process) bool { return other == p })
 }
 
-// stop ends all processes, the youngest first, so that none complains in its log about what it lost.
+// stop ends all processes, the youngest first, so that none logs errors about lost servers.
 func (s *starter) stop() {
 	s.mutex.Lock()
 	running := slices.Clone(s.processes)

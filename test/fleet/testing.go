@@ -31,8 +31,8 @@ func ForTest(t testing.TB, clusters ...ClusterOptions) *Fleet {
 
 var shared atomic.Pointer[Fleet]
 
-// Main is a package's TestMain: it starts one fleet for all tests, runs them, stops it and exits. In `make test` a third of the tests run
-// on each commit (long.Share); where none is among them, nothing is started.
+// Main is a package's TestMain: it starts one fleet for all tests, runs them, stops it and exits. In `make test` a
+// third of the tests run on each commit (long.Share); if none is among them, it starts nothing.
 func Main(m *testing.M, clusters ...ClusterOptions) {
 	os.Exit(run(m, clusters))
 }
@@ -54,7 +54,7 @@ func Address(t testing.TB) string {
 	return fmt.Sprintf("127.0.0.1:%d", port)
 }
 
-// Small is a fleet of one cluster with an etcd of its own, which has enough space for an API server and is soon full.
+// Small is a fleet of one cluster with its own etcd, which has enough space for an API server and is soon full.
 func Small(t testing.TB, name string) (*Fleet, *Cluster) {
 	t.Helper()
 	small, err := Start(t.Context(), Options{Clusters: []ClusterOptions{{Name: name}}, EtcdQuota: 32 << 20})
@@ -63,7 +63,7 @@ func Small(t testing.TB, name string) (*Fleet, *Cluster) {
 	return small, small.Cluster(name)
 }
 
-// InNamespace is a client of one of the shared clusters, in which it makes a namespace for the test.
+// InNamespace is a client of one of the shared clusters. It creates a namespace for the test.
 func InNamespace(t testing.TB, cluster, namespace string) client.WithWatch {
 	t.Helper()
 	c, err := client.NewWithWatch(Shared().Cluster(cluster).Config, client.Options{})
@@ -89,7 +89,7 @@ func run(m *testing.M, clusters []ClusterOptions) int {
 	return m.Run()
 }
 
-// startGuarded starts a fleet that also ends when the process is told to end, even while it is starting.
+// startGuarded starts a fleet that also ends when the process gets a signal to end, even while it is starting.
 func startGuarded(ctx context.Context, clusters []ClusterOptions) (*Fleet, func(), error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var f *Fleet
@@ -107,7 +107,7 @@ func startGuarded(ctx context.Context, clusters []ClusterOptions) (*Fleet, func(
 	return f, end, err
 }
 
-// ending holds what is to be stopped when a signal ends the process.
+// ending has the functions to call when a signal ends the process.
 var ending = struct {
 	sync.Mutex
 	listening bool
@@ -115,8 +115,8 @@ var ending = struct {
 	stops     map[int]func()
 }{stops: map[int]func(){}}
 
-// endWithProcess has stop called when the process is told to end, unless the returned function, which calls it too, was
-// called before.
+// endWithProcess registers stop to be called when the process gets a signal to end, unless the returned function,
+// which calls it too, was called before.
 func endWithProcess(stop func()) func() {
 	ending.Lock()
 	defer ending.Unlock()
@@ -137,10 +137,10 @@ func endWithProcess(stop func()) func() {
 	}
 }
 
-// endOnSignal stops everything and then lets the signal do its work.
+// endOnSignal stops everything and then resends the signal.
 func endOnSignal(signals chan os.Signal) {
 	received := <-signals
-	ending.Lock() // for good: nothing is started any more
+	ending.Lock() // never unlocked: nothing is started any longer
 	for _, stop := range ending.stops {
 		stop()
 	}

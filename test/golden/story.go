@@ -19,8 +19,8 @@ func NewStory(about string, renamed ...string) *Story {
 	return s
 }
 
-// Tell adds a step and what came of it.
-func (s *Story) Tell(step string, lines ...string) {
+// Add adds a step and what came of it.
+func (s *Story) Add(step string, lines ...string) {
 	fmt.Fprintf(&s.text, "\n%s\n", s.renamed.Replace(step))
 	for _, line := range lines {
 		fmt.Fprintf(&s.text, "  %s\n", s.renamed.Replace(line))

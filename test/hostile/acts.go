@@ -20,29 +20,30 @@ import (
 	"github.com/trellis-addons/trellis/test/given"
 )
 
-// LabelAct is on all that an act wrote to the API servers of the platform, with the act's name.
+// LabelAct is a label with the act's name on all objects that an act wrote to the API servers of the platform.
 const LabelAct = "hostile.example/act"
 
-// Act is what an author of catalogues and a tenant do again and again, with the rights of the charts' roles and no more.
+// Act is a repeated action of an author of catalogues and a tenant, with no more than the rights of the charts'
+// roles.
 type Act struct {
 	Name string
-	// Tells is what they do, for people.
-	Tells string
+	// Tells describes the act for people.
+	About string
 	// Pause between two steps.
 	Pause time.Duration
 	// IsRefused says that admission refuses a part of it.
 	IsRefused bool
-	// Records is how many bytes of release records it makes at least, once it has had some seconds.
+	// Records is the minimum size of the release records that it creates after some seconds, in bytes.
 	Records int
 
 	begin func(ctx context.Context, by *Attackers)
 	step  func(ctx context.Context, by *Attackers, number int)
 }
 
-// Begin writes what the steps change.
+// Begin writes the objects that the steps change.
 func (a Act) Begin(ctx context.Context, by *Attackers) { a.begin(ctx, by) }
 
-// Step is one step; numbers go on from step to step.
+// Step is one step; numbers increase from step to step.
 func (a Act) Step(ctx context.Context, by *Attackers, number int) { a.step(ctx, by, number) }
 
 // Attackers are an author, who has role catalogue-admin on the master, and a tenant with role cluster-user in one cluster.
@@ -54,11 +55,11 @@ type Attackers struct {
 	Sources  *fleet.Sources
 	CASecret string
 
-	mutex sync.Mutex
-	told  Answers
+	mutex    sync.Mutex
+	reported Answers
 }
 
-// Answers count what became of writes.
+// Answers count the results of writes.
 type Answers struct {
 	Taken, Refused, Failed int
 	// Refusal and Failure are the last ones.
@@ -70,52 +71,52 @@ func (a Answers) String() string {
 		a.Taken, a.Refused, a.Failed, a.Refusal, a.Failure)
 }
 
-// Answers gives the counts since the last time.
+// Answers returns the counts since the last call.
 func (a *Attackers) Answers() Answers {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
-	told := a.told
-	a.told = Answers{}
-	return told
+	reported := a.reported
+	a.reported = Answers{}
+	return reported
 }
 
-// Acts are all of them, in a fixed order.
+// Acts are all acts, in a fixed order.
 func Acts() []Act {
 	return []Act{
 		{
-			Name: "doubling-rules", Tells: "gives rules of health that double what they bind, and in turns rules that no look comes to the end of",
+			Name: "doubling-rules", About: "gives rules of health that double what they bind, and in turns rules that no look comes to the end of",
 			Pause: time.Second, IsRefused: true, begin: beginRules, step: changeRules,
 		},
 		{
-			Name: "dear-rules", Tells: "edits hundreds of KiB of rules that are dear to check, and tries others without storing them",
+			Name: "dear-rules", About: "edits hundreds of KiB of rules that are dear to check, and tries others without storing them",
 			Pause: 250 * time.Millisecond, IsRefused: true, begin: nothing, step: editDearRules,
 		},
 		{
-			Name: "long-versions", Tells: "renames thousands of versions with long names",
+			Name: "long-versions", About: "renames thousands of versions with long names",
 			Pause: time.Second, begin: nothing, step: renameVersions,
 		},
 		{
-			Name: "random-records", Tells: "edits installations of megabytes by chance", Pause: time.Second, Records: 16 << 20,
+			Name: "random-records", About: "edits installations of megabytes by chance", Pause: time.Second, Records: 16 << 20,
 			begin: beginNoise, step: editNoise,
 		},
 		{
-			Name: "large-values", Tells: "makes hundreds of paused installations with values of 250 KiB, some of them at once",
+			Name: "large-values", About: "makes hundreds of paused installations with values of 250 KiB, some of them at once",
 			Pause: 100 * time.Millisecond, IsRefused: true, begin: beginLarge, step: addLarge,
 		},
 		{
-			Name: "large-metadata", Tells: "gives hundreds of paused installations annotations of 250 KiB by edits of nothing else",
+			Name: "large-metadata", About: "gives hundreds of paused installations annotations of 250 KiB by edits of nothing else",
 			Pause: 100 * time.Millisecond, IsRefused: true, begin: nothing, step: annotateLarge,
 		},
 		{
-			Name: indexesAct, Tells: "names a hundred large indexes of Helm repositories, and others with each edit", Pause: time.Second,
+			Name: indexesAct, About: "names a hundred large indexes of Helm repositories, and others with each edit", Pause: time.Second,
 			begin: beginIndexes, step: nameIndexes,
 		},
 		{
-			Name: movingAct, Tells: "pushes commits that change thousands of versions", Pause: 10 * time.Second,
+			Name: movingAct, About: "pushes commits that change thousands of versions", Pause: 10 * time.Second,
 			begin: beginMoving, step: func(_ context.Context, by *Attackers, number int) { by.move(number + 1) },
 		},
 		{
-			Name: "made-up-clusters", Tells: "makes thousands of installations, each for another Cluster that does not exist",
+			Name: "made-up-clusters", About: "makes thousands of installations, each for another Cluster that does not exist",
 			Pause: 100 * time.Millisecond, IsRefused: true, begin: nothing, step: addHomeless,
 		},
 	}
@@ -135,7 +136,7 @@ func nothing(context.Context, *Attackers) {}
 
 const (
 	slowAddon, doublingAddon, noiseAddon = "slow-rules", "doubling-rules", "noise"
-	// ruledOnes and noisyOnes are how many installations there are of each.
+	// ruledOnes and noisyOnes are the numbers of installations of each.
 	ruledOnes, noisyOnes = 8, 12
 )
 
@@ -147,7 +148,8 @@ func beginRules(ctx context.Context, by *Attackers) {
 	}
 }
 
-// changeRules makes a catalogue with a rule that doubles, and an installation of it, and changes all rules of another one.
+// changeRules creates a catalogue with a rule that doubles, and an installation of it, and changes all rules of
+// another one.
 func changeRules(ctx context.Context, by *Attackers, number int) {
 	rules := DoublingRules()
 	names := slices.Sorted(maps.Keys(rules))
@@ -158,7 +160,7 @@ func changeRules(ctx context.Context, by *Attackers, number int) {
 	by.write(ctx, by.Author, by.catalogue("doubling-rules", slowAddon, by.ofRules(slowAddon, slow)))
 }
 
-// editDearRules changes one of four catalogues, each with as much of rules as one may have, and tries another one with more.
+// editDearRules changes one of four catalogues, each with the maximum of rules, and tries another one with more.
 func editDearRules(ctx context.Context, by *Attackers, number int) {
 	versions := func(count int, rule func(int) string) (all []kubermaticv1.AddonVersion) {
 		for version := range count {
@@ -196,7 +198,7 @@ func editNoise(ctx context.Context, by *Attackers, number int) {
 }
 
 const (
-	// largeAtOnce installations are made at the same time, so that none is counted when the next is admitted.
+	// largeAtOnce installations are created concurrently, so that none is counted when the next is admitted.
 	largeAtOnce = 32
 	mostLarge   = 400
 )
@@ -217,7 +219,7 @@ func (a *Attackers) addLarge(ctx context.Context, number int) {
 	a.write(ctx, a.Tenant, made)
 }
 
-// annotateLarge makes an installation, and lets its annotations grow.
+// annotateLarge creates an installation, and lets its annotations grow.
 func annotateLarge(ctx context.Context, by *Attackers, number int) {
 	made := by.installation("large-metadata", "web", number%mostLarge)
 	made.Spec.Paused = true
@@ -227,7 +229,7 @@ func annotateLarge(ctx context.Context, by *Attackers, number int) {
 	by.write(ctx, by.Tenant, made)
 }
 
-// homelessEach is how many installations a step makes.
+// homelessEach is the number of installations that a step creates.
 const homelessEach = 10
 
 func addHomeless(ctx context.Context, by *Attackers, number int) {
@@ -270,14 +272,14 @@ func (a *Attackers) source(repository string) *kubermaticv1.Source {
 	}}
 }
 
-// commit has a repository with one file.
+// commit creates a repository with one file.
 func (a *Attackers) commit(repository, content string) {
 	if _, err := a.Sources.Commit(repository, map[string]string{"content/all.yaml": content}); err != nil {
 		a.note(fmt.Errorf("committing to repository %q: %w", repository, err))
 	}
 }
 
-// write changes an object, or makes it where it is missing.
+// write changes an object, or creates it if it is missing.
 func (a *Attackers) write(ctx context.Context, as client.Client, object client.Object) {
 	text, err := json.Marshal(object)
 	if err != nil {
@@ -292,7 +294,7 @@ func (a *Attackers) write(ctx context.Context, as client.Client, object client.O
 	a.note(err)
 }
 
-// try asks for an object that is not stored.
+// try requests an object that is not stored.
 func (a *Attackers) try(ctx context.Context, as client.Client, object client.Object) {
 	a.note(as.Create(ctx, object, client.DryRunAll))
 }
@@ -303,10 +305,10 @@ func (a *Attackers) note(err error) {
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 	case err == nil:
-		a.told.Taken++
+		a.reported.Taken++
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err):
-		a.told.Refused, a.told.Refusal = a.told.Refused+1, err
+		a.reported.Refused, a.reported.Refusal = a.reported.Refused+1, err
 	default:
-		a.told.Failed, a.told.Failure = a.told.Failed+1, err
+		a.reported.Failed, a.reported.Failure = a.reported.Failed+1, err
 	}
 }

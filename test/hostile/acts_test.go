@@ -20,7 +20,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/health"
+	"github.com/trellis-addons/trellis/pkg/catalogue/health"
 	contract "github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/render/gotemplate"
 	"github.com/trellis-addons/trellis/test/expect"
@@ -28,10 +28,10 @@ import (
 	"github.com/trellis-addons/trellis/test/hostile"
 )
 
-// TestActsWriteWhatTheyTell lets each act begin and take some steps on an API server that has the kinds and no webhook. Red where an act
-// writes nothing, or what the kinds refuse by themselves: the siege would be green for nothing. What else is wrong is for admission and the
-// distributor: they find it in no other catalogue than these.
-func TestActsWriteWhatTheyTell(t *testing.T) {
+// TestActsWriteWhatTheyDescribe lets each act begin and take some steps on an API server that has the kinds and no
+// webhook. The test fails where an act writes nothing, or only objects that the kinds refuse: the siege would pass
+// without an attack. Of the catalogues of acts, admission and the distributor refuse only the listed ones.
+func TestActsWriteWhatTheyDescribe(t *testing.T) {
 	user := fleet.Shared().Cluster("user")
 	if err := fleet.InstallCRDs(t.Context(), user.Config, fleet.CRDs(t)[0]); err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ func TestActsWriteWhatTheyTell(t *testing.T) {
 	const steps = 4
 	for _, test := range []struct {
 		act string
-		// taken writes, and what is there afterwards.
+		// taken is the number of accepted writes, installations that of installations afterwards.
 		taken, installations int
 		catalogues, refused  []string
 	}{
@@ -70,9 +70,9 @@ func TestActsWriteWhatTheyTell(t *testing.T) {
 			for number := range steps {
 				act.Step(t.Context(), by, number)
 			}
-			if told := by.Answers(); told.Refused > 0 || told.Failed > 0 || told.Taken != test.taken {
+			if reported := by.Answers(); reported.Refused > 0 || reported.Failed > 0 || reported.Taken != test.taken {
 				t.Errorf("%d writes are taken, want %d; %d are refused (%v), %d failed (%v)",
-					told.Taken, test.taken, told.Refused, told.Refusal, told.Failed, told.Failure)
+					reported.Taken, test.taken, reported.Refused, reported.Refusal, reported.Failed, reported.Failure)
 			}
 			var catalogues v1.AddonCatalogueList
 			var installations v1.AddonInstallationList
@@ -101,8 +101,9 @@ func TestActsWriteWhatTheyTell(t *testing.T) {
 	}
 }
 
-// TestAuthorsHurt: what authors write is as dear as they can make it: rules that double are refused, those that are dear have all that a
-// catalogue may have, names and values are near the limits of their kinds, and no packing makes what is random small.
+// TestAuthorsHurt: objects of authors cost as much as possible: rules that double are refused, expensive ones have
+// the maximum that a catalogue may have, names and values are near the limits of their kinds, and random data can't
+// be compressed.
 func TestAuthorsHurt(t *testing.T) {
 	version := func(expressions ...string) *v1.AddonVersion {
 		check := &v1.HealthCheck{}
@@ -144,8 +145,8 @@ func TestAuthorsHurt(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, object := range made.Objects {
-			if told, _, _ := unstructured.NestedString(object.Object, "data", "turn"); told != fmt.Sprint(turn) {
-				t.Errorf("noise has turn %q in turn %d", told, turn)
+			if reported, _, _ := unstructured.NestedString(object.Object, "data", "turn"); reported != fmt.Sprint(turn) {
+				t.Errorf("noise has turn %q in turn %d", reported, turn)
 			}
 			_ = json.NewEncoder(packing).Encode(object) // of strings
 		}

@@ -9,11 +9,13 @@ import (
 )
 
 const (
-	// longestRule is how many bytes an expression of a rule of health may have, and rulesEach how many rules a version.
+	// longestRule is the maximum length of an expression of a health rule, in bytes, and rulesEach the maximum number
+	// of rules of a version.
 	longestRule, rulesEach = 1024, 16
 )
 
-// DoublingRules are expressions for rules of health, by what they double again and again. None of them is in the language of rules.
+// DoublingRules are expressions for health rules, by the part that they double repeatedly. The language of rules
+// refuses all of them.
 func DoublingRules() map[string]string {
 	return map[string]string{
 		"lists by +":      "[[0]]" + strings.Repeat(".map(l,l+l)", 58) + ".exists(l,7 in l)",
@@ -27,7 +29,7 @@ func DoublingRules() map[string]string {
 	}
 }
 
-// nestedNames binds in each loop a name to what has the name before it twice.
+// nestedNames binds in each loop a name to twice the value of the previous name.
 func nestedNames(levels int) string {
 	var text strings.Builder
 	text.WriteString("[[0]].all(n0,")
@@ -39,26 +41,26 @@ func nestedNames(levels int) string {
 	return text.String()
 }
 
-// DearRule is an expression that is taken and costs as much to check as one can. Each number gives another one.
+// DearRule is a valid expression whose check costs the maximum. Each number gives another one.
 func DearRule(number int) string {
 	text := fmt.Sprintf("self.l%d.all(a,a.l.all(b,b.l.all(c,c.l.all(d,", number)
 	const end = "true))))"
 	for field := 0; ; field++ {
 		more := fmt.Sprintf("d.f%d<%d&&", field, number)
-		if len(text)+len(more)+len(end) > longestRule-24 { // so that 128 of them are within what a catalogue may have
+		if len(text)+len(more)+len(end) > longestRule-24 { // so that 128 of them are within the limit of a catalogue
 			return text + end
 		}
 		text += more
 	}
 }
 
-// SlowRule is an expression that is taken, and that a look at a ConfigMap with many keys can't come to the end of. Each number gives
+// SlowRule is a valid expression whose evaluation for a ConfigMap with many keys exceeds its limit. Each number gives
 // another one.
 func SlowRule(number int) string {
 	return fmt.Sprintf(`self.data.all(a,self.data.all(b,self.data.all(c,self.data.exists(d,a+b!=c+"%d"||d!="%d"))))`, number, number)
 }
 
-// rulesFor gives a version as many rules about ConfigMaps as it may have.
+// rulesFor is the maximum number of rules about ConfigMaps for a version.
 func rulesFor(expression func(number int) string) *kubermaticv1.HealthCheck {
 	check := &kubermaticv1.HealthCheck{}
 	for number := range rulesEach {
@@ -77,8 +79,9 @@ func ManyKeys(keys int) string {
 	return text.String()
 }
 
-// Noise is a template of so many ConfigMaps, each of almost a megabyte that no packing makes small, and with each change of value
-// "turn" another one. In base64, which takes a thousandth of the time of letters by chance: an installation is rendered at once.
+// Noise is a template of so many ConfigMaps, each of almost a megabyte that can't be compressed, and that changes
+// with the value "turn". It is base64, which takes a thousandth of the time of random letters: an installation is
+// rendered at once.
 func Noise(objects int) string {
 	return fmt.Sprintf(`{{- range $object := until %d }}
 ---
@@ -94,7 +97,8 @@ data:
 `, objects)
 }
 
-// LongNames are add-ons with as many versions as they may have, each with as long a name: some 750 KB in all. Each turn gives other names.
+// LongNames are add-ons with the maximum number of versions, each with a name of the maximum length: some 750 KB in
+// all. Each turn gives other names.
 func LongNames(prefix string, turn int, source *kubermaticv1.Source) []kubermaticv1.Addon {
 	var addons []kubermaticv1.Addon
 	for number := range 26 {
@@ -111,7 +115,7 @@ func LongNames(prefix string, turn int, source *kubermaticv1.Source) []kubermati
 	return addons
 }
 
-// LargeValues are values of 250 KiB in JSON, of which no two numbers have a part in common.
+// LargeValues are values of 250 KiB in JSON. The values of two numbers have no part in common.
 func LargeValues(number int) []byte {
 	const letters = "abcdefghijklmnopqrstuvwxyz"
 	random := rand.New(rand.NewPCG(uint64(number), 0))

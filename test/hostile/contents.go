@@ -15,7 +15,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// Kubeconfigs are contents of a kubeconfig Secret, by what is wrong with them. None of them is large.
+// Kubeconfigs are contents of a kubeconfig Secret, by their problem. None of them is large.
 func Kubeconfigs() map[string][]byte {
 	cluster := func(inner string) string {
 		return "apiVersion: v1\nkind: Config\ncurrent-context: x\ncontexts: [{name: x, context: {cluster: x, user: x}}]\n" +
@@ -36,7 +36,7 @@ func Kubeconfigs() map[string][]byte {
 	}
 }
 
-// nestedAliases has nine to the seventh power parts with its aliases written out.
+// nestedAliases has nine to the seventh power parts with its aliases expanded.
 func nestedAliases() []byte {
 	var text strings.Builder
 	text.WriteString("a: &a [x,x,x,x,x,x,x,x,x]\n")
@@ -46,13 +46,13 @@ func nestedAliases() []byte {
 	return []byte(text.String())
 }
 
-// RecordBombs are Secrets that look like the release record of an installation, under the names that records have and had: a
-// few kilobytes that become size bytes when they are unpacked, and far more when they are decoded.
+// RecordBombs are Secrets that look like the release record of an installation, under present and earlier names of
+// records: a few kilobytes that become size bytes when they are unpacked, and far more when they are decoded.
 func RecordBombs(namespace string, cluster types.UID, installation string, size int) []*corev1.Secret {
 	plain := []byte(`{"format":1,"inventory":[{}` + strings.Repeat(",{}", size/3) + `]}`)
 	encoder, err := zstd.NewWriter(nil)
 	if err != nil {
-		panic(err) // it takes no options that could be wrong
+		panic(err) // it has no options that could be wrong
 	}
 	packed := encoder.EncodeAll(plain, nil)
 	_ = encoder.Close() // nothing was streamed
@@ -76,7 +76,7 @@ func RecordBombs(namespace string, cluster types.UID, installation string, size 
 	return all
 }
 
-// Repositories are trees of a catalogue repository, by what is wrong with them.
+// Repositories are trees of a catalogue repository, by their problem.
 func Repositories() map[string]map[string]string {
 	return map[string]map[string]string{
 		"aliases over many documents": aliasedDocuments(15, 16, 128),
@@ -89,7 +89,7 @@ func Repositories() map[string]map[string]string {
 	}
 }
 
-// aliasedDocuments are small as they stand and large with their aliases written out.
+// aliasedDocuments are small as written and large with their aliases expanded.
 func aliasedDocuments(files, documents, versions int) map[string]string {
 	text := strings.Repeat("x", 29_000)
 	tree := map[string]string{}

@@ -5,12 +5,13 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/controllers/gitcatalogue/documents"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/serve/documents"
 	"github.com/trellis-addons/trellis/test/hostile"
 )
 
-// Every content of the kit is refused, and costs a bounded part of memory until then: MiB that are allocated in all.
+// TestContentsAreRefusedAtABoundedCost: Every content of the kit is refused, and uses a limited part of memory until
+// then: MiB of all allocations.
 func TestContentsAreRefusedAtABoundedCost(t *testing.T) {
 	refused := func(t *testing.T, most uint64, read func() error) {
 		t.Helper()

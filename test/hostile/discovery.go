@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// discoveryModes lie about what the API server is and serves.
+// discoveryModes lie about the identity and the kinds of the API server.
 func discoveryModes() []Mode {
 	return []Mode{
 		{
-			Name: "empty-kinds", Tells: "says that a group has millions of kinds without a name", Dose: sized(31 << 20),
+			Name: "empty-kinds", About: "says that a group has millions of kinds without a name", Dose: sized(31 << 20),
 			answer: discovery(func(x *exchange) bool {
 				return x.json(http.StatusOK, func(w io.Writer) {
 					fmt.Fprint(w, `{"kind":"APIResourceList","groupVersion":"v1","resources":[{}`)
@@ -22,7 +22,7 @@ func discoveryModes() []Mode {
 			}),
 		},
 		{
-			Name: "endless-verbs", Tells: "gives one kind millions of verbs", Dose: sized(31 << 20),
+			Name: "endless-verbs", About: "gives one kind millions of verbs", Dose: sized(31 << 20),
 			answer: discovery(func(x *exchange) bool {
 				return x.json(http.StatusOK, func(w io.Writer) {
 					fmt.Fprint(w, `{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"namespaces","kind":"Namespace","verbs":["get"`)
@@ -32,7 +32,7 @@ func discoveryModes() []Mode {
 			}),
 		},
 		{
-			Name: "long-kinds", Tells: "gives a kind a name of megabytes", Dose: sized(31 << 20),
+			Name: "long-kinds", About: "gives a kind a name of megabytes", Dose: sized(31 << 20),
 			answer: discovery(func(x *exchange) bool {
 				return x.json(http.StatusOK, func(w io.Writer) {
 					fmt.Fprint(w, `{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"namespaces","kind":"`)
@@ -42,15 +42,15 @@ func discoveryModes() []Mode {
 			}),
 		},
 		{
-			Name: "many-groups", Tells: "says that it serves a hundred thousand versions of a group, each of which answers after seconds",
+			Name: "many-groups", About: "says that it serves a hundred thousand versions of a group, each of which answers after seconds",
 			Dose: Dose{Size: 100_000, Wait: 5 * time.Second}, answer: manyGroups,
 		},
 		{
-			Name: "deep-discovery", Tells: "nests arrays without end in what it serves", Dose: sized(5 << 20),
+			Name: "deep-discovery", About: "nests arrays without end in what it serves", Dose: sized(5 << 20),
 			answer: about(deep, forDiscovery),
 		},
 		{
-			Name: "long-version", Tells: "has a version of megabytes", Dose: sized(31 << 20),
+			Name: "long-version", About: "has a version of megabytes", Dose: sized(31 << 20),
 			answer: about(func(x *exchange) bool {
 				return x.json(http.StatusOK, func(w io.Writer) {
 					fmt.Fprint(w, `{"gitVersion":"v1.36.`)
@@ -60,19 +60,19 @@ func discoveryModes() []Mode {
 			}, forVersion),
 		},
 		{
-			Name: "wild-version", Tells: "has another version with each answer", answer: about(func(x *exchange) bool {
+			Name: "wild-version", About: "has another version with each answer", answer: about(func(x *exchange) bool {
 				return x.text(http.StatusOK, `{"gitVersion":"v1.%d.0"}`, 30+x.server.count("versions")%10)
 			}, forVersion),
 		},
 		{
-			Name: "nothing-served", Tells: "says that it serves no kind at all", answer: discovery(func(x *exchange) bool {
+			Name: "nothing-served", About: "says that it serves no kind at all", answer: discovery(func(x *exchange) bool {
 				return x.text(http.StatusOK, `{"kind":"APIResourceList","groupVersion":"v1","resources":[]}`)
 			}),
 		},
 	}
 }
 
-// discovery says that only the core group is there, and has its kinds answered by do.
+// discovery lists only the core group, and answers for its kinds with do.
 func discovery(do func(*exchange) bool) func(*exchange) bool {
 	return about(func(x *exchange) bool {
 		switch strings.Trim(x.r.URL.Path, "/") {

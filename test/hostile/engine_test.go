@@ -18,12 +18,12 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
-	"github.com/trellis-addons/trellis/pkg/calls"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/health"
-	"github.com/trellis-addons/trellis/pkg/ownership"
-	"github.com/trellis-addons/trellis/pkg/survey"
+	"github.com/trellis-addons/trellis/pkg/catalogue/health"
+	"github.com/trellis-addons/trellis/pkg/clusters/calls"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/ownership"
+	"github.com/trellis-addons/trellis/pkg/install/apply"
+	"github.com/trellis-addons/trellis/pkg/install/survey"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/given"
@@ -31,21 +31,22 @@ import (
 )
 
 const (
-	// mostHeap bounds what a lie may add to the heap, in bytes, the liar's own part included.
+	// mostHeap is the maximum growth of the heap by a lie, in bytes, including the hostile server's own part.
 	mostHeap = 192 << 20
-	// budget is the time that the engine is given, and grace what it may take to notice that it is over.
+	// budget is the time limit of the engine, and grace the time in which it has to notice its end.
 	budget = time.Second
 	grace  = 10 * time.Second
 )
 
-// FuzzModes lets the API server go through a sequence of modes, one for each step of the engine's life: connecting, applying,
-// looking for drift, for health by kstatus, by rules and by a Lease, and for drift again. Whatever the sequence, each step ends in its
-// time, the heap stays bounded and no goroutine stays behind. The corpus has every mode while it connects, and while it applies.
+// FuzzModes lets the API server go through a sequence of modes, one for each step of the engine: connecting,
+// applying, checking drift, health by kstatus, by rules and by a Lease, and drift again. For any sequence, each step
+// ends in its time, the heap stays limited and no goroutine is left. The corpus has every mode while it connects, and
+// while it applies.
 func FuzzModes(f *testing.F) {
 	modes := hostile.Modes()
 	for i := range modes {
 		f.Add([]byte{byte(i)}, uint8(0))
-		f.Add([]byte{byte(len(modes)), byte(i)}, uint8(2)) // connected truly
+		f.Add([]byte{byte(len(modes)), byte(i)}, uint8(2)) // connected without lies
 	}
 	stage := newStage(f)
 	f.Fuzz(func(t *testing.T, sequence []byte, size uint8) {
@@ -82,7 +83,7 @@ func newStage(t testing.TB) *stage {
 	return s
 }
 
-// acts are what the engine does with a cluster, in order; errors are what lies are answered with.
+// acts are the engine's actions with a cluster, in order; errors are the responses to lies.
 func (s *stage) acts() []func(context.Context, calls.Target) {
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "acted", "namespace": "default"},
@@ -91,7 +92,7 @@ func (s *stage) acts() []func(context.Context, calls.Target) {
 	inventory := ownership.Inventory{{Key: ownership.KeyOf(object), Version: "v1", UID: types.UID("00000000-0000-4000-8000-000000000000")}}
 	round := survey.New(time.Nanosecond, time.Now)
 	rules := []v1.HealthRule{{Healthy: `self.data.a == "b" && self.metadata.labels.exists(l, l == "a")`, Message: `string(self.metadata)`}}
-	ruled := survey.Standard{Judge: health.NewPrograms(time.Now).Look("one", rules), Rules: []survey.Rule{{Kind: object.GroupVersionKind()}}}
+	ruled := survey.Standard{Evaluator: health.NewPrograms(time.Now).Look("one", rules), Rules: []survey.Rule{{Kind: object.GroupVersionKind()}}}
 	place := calls.Place{Namespace: "default", Name: "acted"}
 	return []func(context.Context, calls.Target){
 		func(ctx context.Context, target calls.Target) {
@@ -109,7 +110,8 @@ func (s *stage) acts() []func(context.Context, calls.Target) {
 	}
 }
 
-// play connects in the first mode of the sequence and acts once in each further one; a mode beyond the list is the truth.
+// play connects in the first mode of the sequence and acts once in each further one; a mode beyond the list is the
+// truth.
 func (s *stage) play(t *testing.T, sequence []byte, size uint8) {
 	t.Helper()
 	goroutines, peak := runtime.NumGoroutine(), watchHeap()
@@ -156,7 +158,7 @@ func (s *stage) set(number byte, size uint8) {
 	s.server.SetDose(modes[number], dose)
 }
 
-// connect waits for a connection, for as long as a step has.
+// connect waits for a connection, for the time of a step.
 func (s *stage) connect(ctx context.Context, connections *cluster.Connections) *cluster.Connection {
 	ctx, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
@@ -192,7 +194,7 @@ func (s *stage) inTime(t *testing.T, number int, act func(context.Context)) {
 	}
 }
 
-// watchHeap looks at the heap until the function that it returns is called, which gives how far it grew.
+// watchHeap samples the heap until the returned function is called, which returns its growth.
 func watchHeap() func() uint64 {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	runtime.GC()

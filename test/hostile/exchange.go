@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// Dose is how much of a mode there is.
+// Dose is the amount of a mode.
 type Dose struct {
-	// Size counts what the mode is large in: bytes, items or levels.
+	// Size counts the unit that the mode enlarges: bytes, items or levels.
 	Size int
-	// Wait is how long an answer takes where the mode is slow.
+	// Wait is the duration of an answer if the mode is slow.
 	Wait time.Duration
 }
 
-// asked is what a request is about.
+// asked is the subject of a request.
 type asked int
 
 const (
@@ -31,7 +31,7 @@ const (
 	forWrite
 )
 
-// askedFor tells requests apart by method and path.
+// askedFor distinguishes requests by method and path.
 func askedFor(r *http.Request) asked {
 	switch path := strings.Trim(r.URL.Path, "/"); {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
@@ -63,7 +63,7 @@ func askedForResource(parts []string) asked {
 	return forObject
 }
 
-// exchange is one request and what becomes of it.
+// exchange is one request and its answer.
 type exchange struct {
 	server *Server
 	w      http.ResponseWriter
@@ -72,7 +72,7 @@ type exchange struct {
 	asked  asked
 }
 
-// pause waits, or until the client is gone; it says whether the client is there still.
+// pause waits, or until the client is gone; it reports whether the client is still there.
 func (x *exchange) pause(wait time.Duration) bool {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -84,7 +84,7 @@ func (x *exchange) pause(wait time.Duration) bool {
 	}
 }
 
-// json answers with what write writes.
+// json answers with the output of write.
 func (x *exchange) json(code int, write func(io.Writer)) bool {
 	x.w.Header().Set("Content-Type", "application/json")
 	x.w.WriteHeader(code)
@@ -92,12 +92,13 @@ func (x *exchange) json(code int, write func(io.Writer)) bool {
 	return true
 }
 
-// text answers with a text of JSON.
+// text answers with a JSON text.
 func (x *exchange) text(code int, format string, values ...any) bool {
 	return x.json(code, func(w io.Writer) { fmt.Fprintf(w, format, values...) })
 }
 
-// drip sends one byte a second, all of them white space before a good answer, and ends with the answer after the dose's time.
+// drip sends one byte a second, all white space, before a good answer, and ends with the answer after the dose's
+// time.
 func (x *exchange) drip(answer string) bool {
 	x.w.Header().Set("Content-Type", "application/json")
 	x.w.WriteHeader(http.StatusOK)
@@ -155,7 +156,7 @@ func enumerate(w io.Writer, count int, part func(i int) string) {
 	}
 }
 
-// about answers in one way whatever is about one of the named things.
+// about answers all requests about one of the named subjects in one way.
 func about(do func(*exchange) bool, what ...asked) func(*exchange) bool {
 	return func(x *exchange) bool { return slices.Contains(what, x.asked) && do(x) }
 }

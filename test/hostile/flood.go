@@ -10,7 +10,7 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// flooder is a connection on which, in a mode that floods, HTTP/2 pings go out without end between the true frames.
+// flooder is a connection that, in a mode that floods, sends HTTP/2 pings without end between the true frames.
 type flooder struct {
 	net.Conn
 	server *Server
@@ -19,7 +19,7 @@ type flooder struct {
 	pings  []byte
 
 	mutex sync.Mutex
-	// left is what is missing of the frame that is being written, header what is known of its header.
+	// left is the missing part of the frame that is being written, header the known part of its header.
 	left   int
 	header []byte
 	floods bool
@@ -34,7 +34,7 @@ func newFlooder(connection net.Conn, server *Server) *flooder {
 	return &flooder{Conn: connection, server: server, ended: make(chan struct{}), pings: block.Bytes()}
 }
 
-// Write implements net.Conn. The frames' borders are followed, since pings fit between frames only.
+// Write implements net.Conn. It follows the frames' borders, since pings fit only between frames.
 func (f *flooder) Write(text []byte) (int, error) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -64,10 +64,10 @@ func (f *flooder) follow(text []byte) {
 	}
 }
 
-// betweenBursts lets true frames through: the client answers every ping, and would do nothing else.
+// betweenBursts is the time for true frames: the client answers every ping, and would do nothing else.
 const betweenBursts = time.Millisecond
 
-// flood goes on until the connection or the mode ends.
+// flood continues until the connection or the mode ends.
 func (f *flooder) flood() {
 	ticker := time.NewTicker(betweenBursts)
 	defer ticker.Stop()

@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { fleet.Main(m, fleet.ClusterOptions{Name: "user"}) 
 
 type question struct{ method, path, body string }
 
-// requests are one of each sort, so that every mode has something to lie about.
+// requests are one of each sort, so that every mode has a request to lie about.
 var requests = []question{
 	{http.MethodGet, "/version", ""},
 	{http.MethodGet, "/api", ""},
@@ -33,13 +33,13 @@ var requests = []question{
 		`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"kit"}}`},
 }
 
-// TestEveryModeLies holds that each mode does something to a client that asks for everything, and that an honest answer comes
-// after it. A mode that does nothing would make tests with it green for nothing.
+// TestEveryModeLies checks that each mode affects a client that requests everything, and that an honest answer
+// follows. A mode without effect would make its tests pass without an attack.
 func TestEveryModeLies(t *testing.T) {
 	server := hostile.New(t, fleet.Shared().Cluster("user"))
 	names := map[string]bool{}
 	for _, mode := range append(hostile.Modes(), hostile.ModesOfSeeds()...) {
-		if names[mode.Name] || mode.Tells == "" {
+		if names[mode.Name] || mode.About == "" {
 			t.Errorf("mode %q is there twice, or does not tell what it does", mode.Name)
 		}
 		names[mode.Name] = true
@@ -66,7 +66,7 @@ func TestEveryModeLies(t *testing.T) {
 	}
 }
 
-// TestModeNamed holds that a mode is found by its name, and that a wrong name harms nobody.
+// TestModeNamed checks that a mode is found by its name, and that a wrong name gives Truth.
 func TestModeNamed(t *testing.T) {
 	if got := hostile.ModeNamed("pings").Name; got != "pings" {
 		t.Errorf("mode pings is %q", got)

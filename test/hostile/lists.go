@@ -11,28 +11,28 @@ import (
 
 const listHead = `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"continue":%q},"items":[`
 
-// listModes lie in lists. The objects in them carry the label that Trellis asks for, of no installation.
+// listModes lie in lists. The objects in them have the label that Trellis selects, of no installation.
 func listModes() []Mode {
 	return []Mode{
 		{
-			Name: "slow-pages", Tells: "drips each page of a list for half a minute, without end", Dose: slow(29 * time.Second),
+			Name: "slow-pages", About: "drips each page of a list for half a minute, without end", Dose: slow(29 * time.Second),
 			answer: about(func(x *exchange) bool {
 				return x.drip(fmt.Sprintf(listHead, fmt.Sprint("c", x.server.count("pages"))) + "]}")
 			}, forList),
 		},
 		{
-			Name: "endless-pages", Tells: "has always one page more, at once and empty", answer: about(func(x *exchange) bool {
+			Name: "endless-pages", About: "has always one page more, at once and empty", answer: about(func(x *exchange) bool {
 				return x.text(http.StatusOK, listHead+"]}", fmt.Sprint("c", x.server.count("pages")))
 			}, forList),
 		},
 		{
-			Name: "same-page", Tells: "goes on with the page that was there already", answer: about(func(x *exchange) bool {
+			Name: "same-page", About: "goes on with the page that was there already", answer: about(func(x *exchange) bool {
 				x.server.count("pages")
 				return x.text(http.StatusOK, listHead+"]}", "again")
 			}, forList),
 		},
 		{
-			Name: "big-pages", Tells: "has pages of 30 MB without end, with a megabyte of fields in each object", Dose: sized(30 << 20),
+			Name: "big-pages", About: "has pages of 30 MB without end, with a megabyte of fields in each object", Dose: sized(30 << 20),
 			answer: about(func(x *exchange) bool {
 				page, fields := x.server.count("pages"), `{"f:x":{"`+strings.Repeat("y", 1<<20)+`":{}}}`
 				return x.json(http.StatusOK, func(w io.Writer) {
@@ -43,7 +43,7 @@ func listModes() []Mode {
 			}, forList),
 		},
 		{
-			Name: "empty-items", Tells: "has millions of objects without a name in one page", Dose: sized(31 << 20),
+			Name: "empty-items", About: "has millions of objects without a name in one page", Dose: sized(31 << 20),
 			answer: about(func(x *exchange) bool {
 				return x.json(http.StatusOK, func(w io.Writer) {
 					fmt.Fprintf(w, listHead, "")
@@ -54,7 +54,7 @@ func listModes() []Mode {
 			}, forList),
 		},
 		{
-			Name: "scale-fields", Tells: "has an object with a million fields of subresource scale in random order", Dose: sized(20 << 20),
+			Name: "scale-fields", About: "has an object with a million fields of subresource scale in random order", Dose: sized(20 << 20),
 			answer: about(func(x *exchange) bool {
 				return x.json(http.StatusOK, func(w io.Writer) {
 					fmt.Fprintf(w, listHead, "")
@@ -65,7 +65,7 @@ func listModes() []Mode {
 			}, forList),
 		},
 		{
-			Name: "long-name", Tells: "has an object with a name of 30 MB", Dose: sized(30 << 20), answer: about(func(x *exchange) bool {
+			Name: "long-name", About: "has an object with a name of 30 MB", Dose: sized(30 << 20), answer: about(func(x *exchange) bool {
 				return x.json(http.StatusOK, func(w io.Writer) {
 					fmt.Fprintf(w, listHead, "")
 					fmt.Fprint(w, `{"metadata":{"namespace":"x","name":"`)
@@ -75,10 +75,10 @@ func listModes() []Mode {
 			}, forList),
 		},
 		{
-			Name: "deep-list", Tells: "nests arrays without end in a list", Dose: sized(5 << 20), answer: about(deep, forList),
+			Name: "deep-list", About: "nests arrays without end in a list", Dose: sized(5 << 20), answer: about(deep, forList),
 		},
 		{
-			Name: "empty-lists", Tells: "says that there is nothing at all", answer: about(func(x *exchange) bool {
+			Name: "empty-lists", About: "says that there is nothing at all", answer: about(func(x *exchange) bool {
 				return x.text(http.StatusOK, listHead+"]}", "")
 			}, forList),
 		},
@@ -92,7 +92,7 @@ func listedUpTo(name, subresource string) string {
 
 func listed(name, fields string) string { return listedUpTo(name, "") + fields + "}]}}" }
 
-// randomFields is a field set in random order: what keeps it sorted by insertion moves all behind it each time.
+// randomFields is a field set in random order: an insertion sort moves all later fields each time.
 func randomFields(w io.Writer, size int) {
 	random := rand.New(rand.NewPCG(1, 2))
 	fmt.Fprint(w, `{"f:x":{},`)

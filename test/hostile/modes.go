@@ -5,31 +5,31 @@ import (
 	"time"
 )
 
-// Mode is one way in which an API server is not what it should be.
+// Mode is one misbehaviour of an API server.
 type Mode struct {
 	Name string
-	// Tells is what it does, for people.
-	Tells string
-	// Dose that hurts a client which believes it.
+	// Tells describes it for people.
+	About string
+	// Dose harms a client that trusts it.
 	Dose Dose
 
-	// answer handles an exchange, or says that it is left to the true cluster; nil leaves all.
+	// answer handles an exchange, or reports that the true cluster handles it; nil handles none.
 	answer func(*exchange) bool
-	// change gives another body for a true answer in JSON; nil from it, or in its place, leaves it.
+	// change returns another body for a true answer in JSON; a nil function or result keeps it.
 	change func(dose Dose, about asked, body []byte) []byte
-	// floods says that the connection is flooded besides.
+	// floods says that the connection is also flooded.
 	floods bool
 }
 
-// Truth is what an honest API server does.
-var Truth = Mode{Name: "truth", Tells: "answers as the cluster behind it does"}
+// Truth is the behaviour of an honest API server.
+var Truth = Mode{Name: "truth", About: "answers as the cluster behind it does"}
 
-// Modes are all that the API server of a user cluster can do, in a fixed order.
+// Modes are all modes of the API server of a user cluster, in a fixed order.
 func Modes() []Mode {
 	return slices.Concat(discoveryModes(), listModes(), objectModes(), writeModes(), secretModes(), transportModes())
 }
 
-// ModeNamed is the mode of that name, of Modes or ModesOfSeeds; Truth where there is none.
+// ModeNamed is the mode of that name, of Modes or ModesOfSeeds; Truth if there is none.
 func ModeNamed(name string) Mode {
 	for _, mode := range slices.Concat(Modes(), ModesOfSeeds()) {
 		if mode.Name == name {

@@ -10,38 +10,38 @@ import (
 	"strings"
 )
 
-// statusHead begins a refusal.
+// statusHead is the beginning of a refusal.
 const statusHead = `{"kind":"Status","apiVersion":"v1","status":"Failure",`
 
 // objectModes lie about single objects that are read.
 func objectModes() []Mode {
 	return []Mode{
 		{
-			Name: "many-conditions", Tells: "gives each object a million conditions", Dose: sized(1_000_000),
+			Name: "many-conditions", About: "gives each object a million conditions", Dose: sized(1_000_000),
 			change: onObjects(func(dose Dose, object map[string]any) {
 				object["status"] = map[string]any{"conditions": json.RawMessage("[" + strings.Repeat(`{"type":"x"},`, dose.Size) + "{}]")}
 			}),
 		},
 		{
-			Name: "many-owners", Tells: "gives each object a hundred thousand owners", Dose: sized(100_000),
+			Name: "many-owners", About: "gives each object a hundred thousand owners", Dose: sized(100_000),
 			change: onObjects(func(dose Dose, object map[string]any) {
 				metadataOf(object)["ownerReferences"] = json.RawMessage("[" + strings.Repeat(`{"uid":"a","kind":"X"},`, dose.Size) + `{"uid":"b"}]`)
 			}),
 		},
 		{
-			Name: "many-finalizers", Tells: "gives each object a hundred thousand finalizers", Dose: sized(100_000),
+			Name: "many-finalizers", About: "gives each object a hundred thousand finalizers", Dose: sized(100_000),
 			change: onObjects(func(dose Dose, object map[string]any) {
 				metadataOf(object)["finalizers"] = json.RawMessage("[" + strings.Repeat(`"x/y",`, dose.Size) + `"x/z"]`)
 			}),
 		},
 		{
-			Name: "other-object", Tells: "answers with another object than the one that was asked for",
+			Name: "other-object", About: "answers with another object than the one that was asked for",
 			change: onObjects(func(_ Dose, object map[string]any) {
 				metadataOf(object)["name"], metadataOf(object)["namespace"] = "of-somebody-else", "kube-system"
 			}),
 		},
 		{
-			Name: "other-identity", Tells: "has another UID for kube-system with each answer",
+			Name: "other-identity", About: "has another UID for kube-system with each answer",
 			answer: func(x *exchange) bool {
 				if x.r.URL.Path != "/api/v1/namespaces/kube-system" {
 					return false
@@ -57,7 +57,7 @@ func objectModes() []Mode {
 func writeModes() []Mode {
 	return []Mode{
 		{
-			Name: "lying-fields", Tells: "says that we own megabytes of fields in what we applied", Dose: sized(5_500_000),
+			Name: "lying-fields", About: "says that we own megabytes of fields in what we applied", Dose: sized(5_500_000),
 			change: onWrites(func(dose Dose, object map[string]any) {
 				managed, _ := metadataOf(object)["managedFields"].([]any)
 				for _, entry := range managed {
@@ -68,25 +68,25 @@ func writeModes() []Mode {
 			}),
 		},
 		{
-			Name: "lying-uid", Tells: "gives what we applied a UID of megabytes", Dose: sized(5_500_000),
+			Name: "lying-uid", About: "gives what we applied a UID of megabytes", Dose: sized(5_500_000),
 			change: onWrites(func(dose Dose, object map[string]any) {
 				metadataOf(object)["uid"] = noise(dose.Size)
 			}),
 		},
 		{
-			Name: "changing-uid", Tells: "gives what we applied another UID with each answer",
+			Name: "changing-uid", About: "gives what we applied another UID with each answer",
 			change: onWrites(func(_ Dose, object map[string]any) {
 				metadataOf(object)["uid"] = fmt.Sprintf("00000000-0000-4000-8000-%012d", rand.IntN(1_000_000))
 			}),
 		},
 		{
-			Name: "forgets-fields", Tells: "says that we own no field of what we applied",
+			Name: "forgets-fields", About: "says that we own no field of what we applied",
 			change: onWrites(func(_ Dose, object map[string]any) {
 				delete(metadataOf(object), "managedFields")
 			}),
 		},
 		{
-			Name: "long-refusal", Tells: "refuses with a message of 30 MB", Dose: sized(30 << 20),
+			Name: "long-refusal", About: "refuses with a message of 30 MB", Dose: sized(30 << 20),
 			answer: about(func(x *exchange) bool {
 				return x.json(http.StatusBadRequest, func(w io.Writer) {
 					fmt.Fprint(w, statusHead+`"reason":"BadRequest","code":400,"message":"`)
@@ -96,7 +96,7 @@ func writeModes() []Mode {
 			}, forWrite),
 		},
 		{
-			Name: "many-conflicts", Tells: "names thousands of fields that conflict", Dose: sized(100_000),
+			Name: "many-conflicts", About: "names thousands of fields that conflict", Dose: sized(100_000),
 			answer: about(func(x *exchange) bool {
 				return x.json(http.StatusConflict, func(w io.Writer) {
 					fmt.Fprint(w, statusHead+`"reason":"Conflict","code":409,"message":"x","details":{"causes":[`)
@@ -108,12 +108,12 @@ func writeModes() []Mode {
 			}, forWrite),
 		},
 		{
-			Name: "refuses-writes", Tells: "refuses every write as an internal error", answer: about(func(x *exchange) bool {
+			Name: "refuses-writes", About: "refuses every write as an internal error", answer: about(func(x *exchange) bool {
 				return x.text(http.StatusInternalServerError, statusHead+`"reason":"InternalError","code":500,"message":"no"}`)
 			}, forWrite),
 		},
 		{
-			Name: "forgets-writes", Tells: "says yes to every write and does nothing",
+			Name: "forgets-writes", About: "says yes to every write and does nothing",
 			answer: about(func(x *exchange) bool {
 				text, err := io.ReadAll(io.LimitReader(x.r.Body, 16<<20))
 				if err != nil || !json.Valid(text) {
@@ -171,7 +171,7 @@ func metadataOf(object map[string]any) map[string]any {
 	return metadata
 }
 
-// noise can't be packed well.
+// noise is data that can't be compressed well.
 func noise(size int) string {
 	const letters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz-"
 	random := rand.New(rand.NewPCG(3, uint64(size)))

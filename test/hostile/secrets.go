@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// secretModes lie about Secrets alone, such as those that the platform copies to user clusters.
+// secretModes lie only about Secrets, such as those that the platform copies to user clusters.
 func secretModes() []Mode {
 	return []Mode{
 		{
-			Name: "huge-secrets", Tells: "gives each Secret annotations of 30 MB", Dose: sized(30 << 20),
+			Name: "huge-secrets", About: "gives each Secret annotations of 30 MB", Dose: sized(30 << 20),
 			answer: aboutSecrets(func(x *exchange) bool {
 				return x.json(http.StatusOK, func(w io.Writer) {
 					fmt.Fprintf(w, `{"kind":"Secret","apiVersion":"v1","metadata":{"name":%q,"annotations":{"a":"`, path.Base(x.r.URL.Path))
@@ -24,7 +24,7 @@ func secretModes() []Mode {
 			}),
 		},
 		{
-			Name: "no-secrets", Tells: "answers for each Secret with a Namespace, and for their list with a text", answer: func(x *exchange) bool {
+			Name: "no-secrets", About: "answers for each Secret with a Namespace, and for their list with a text", answer: func(x *exchange) bool {
 				if !isAboutSecrets(x.r.URL.Path) {
 					return false
 				}
@@ -35,7 +35,7 @@ func secretModes() []Mode {
 			},
 		},
 		{
-			Name: "losing-secrets", Tells: "says yes to each Secret that is written, with a UID, and has none",
+			Name: "losing-secrets", About: "says yes to each Secret that is written, with a UID, and has none",
 			answer: aboutSecrets(func(x *exchange) bool {
 				if x.asked != forWrite {
 					return x.text(http.StatusNotFound, statusHead+`"reason":"NotFound","code":404}`)
@@ -51,7 +51,7 @@ func secretModes() []Mode {
 			}),
 		},
 		{
-			Name: "quoting-secrets", Tells: "refuses each Secret that is written, and quotes what it says",
+			Name: "quoting-secrets", About: "refuses each Secret that is written, and quotes what it says",
 			answer: aboutSecrets(func(x *exchange) bool {
 				text, _ := io.ReadAll(io.LimitReader(x.r.Body, 1<<20))
 				quoted, err := json.Marshal(string(text))
@@ -63,7 +63,7 @@ func secretModes() []Mode {
 
 func isAboutSecrets(path string) bool { return strings.Contains(path+"/", "/secrets/") }
 
-// aboutSecrets answers for single Secrets, in one way whatever they are asked for.
+// aboutSecrets answers all requests for single Secrets in one way.
 func aboutSecrets(do func(*exchange) bool) func(*exchange) bool {
 	return func(x *exchange) bool { return isAboutSecrets(x.r.URL.Path) && x.asked != forList && do(x) }
 }

@@ -27,10 +27,10 @@ import (
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
-// Canary is the token in a Server's kubeconfig. It must be found nowhere else.
+// Canary is the token in a Server's kubeconfig. It must occur nowhere else.
 const Canary = "CANARY-token-of-a-hostile-API-server-0123456789"
 
-// Server is an API server whose owner decides what it answers. It speaks HTTP/2 only.
+// Server is an API server whose owner controls its answers. It speaks HTTP/2 only.
 type Server struct {
 	address  string
 	ca       []byte
@@ -47,7 +47,7 @@ type Server struct {
 	closed      bool
 }
 
-// New starts a server before a cluster, in mode Truth; it is closed with the test.
+// New starts a server in front of a cluster, in mode Truth; it is closed with the test.
 func New(t testing.TB, cluster *fleet.Cluster) *Server {
 	t.Helper()
 	s, err := Start(cluster)
@@ -58,7 +58,7 @@ func New(t testing.TB, cluster *fleet.Cluster) *Server {
 	return s
 }
 
-// Start starts a server before a cluster, in mode Truth, for a caller that closes it.
+// Start starts a server in front of a cluster, in mode Truth, for a caller that closes it.
 func Start(cluster *fleet.Cluster) (*Server, error) {
 	authority, err := fleet.NewAuthority("hostile")
 	if err != nil {
@@ -82,7 +82,7 @@ func Start(cluster *fleet.Cluster) (*Server, error) {
 	return s, nil
 }
 
-// leadTo has the server stand before a cluster.
+// leadTo connects the server to a cluster.
 func (s *Server) leadTo(cluster *fleet.Cluster) error {
 	transport, err := rest.TransportFor(cluster.Config)
 	if err != nil {
@@ -102,7 +102,8 @@ func (s *Server) leadTo(cluster *fleet.Cluster) error {
 	return nil
 }
 
-// rewrite sends a request on with the cluster's own credentials. Lists of metadata are asked for as JSON, which modes can change.
+// rewrite forwards a request with the cluster's own credentials. Lists of metadata are requested as JSON, which modes
+// can change.
 func (s *Server) rewrite(request *httputil.ProxyRequest) {
 	s.mutex.Lock()
 	target := s.target
@@ -123,7 +124,7 @@ func (s *Server) rewrite(request *httputil.ProxyRequest) {
 // Kubeconfig leads to the server; its token is Canary.
 func (s *Server) Kubeconfig() []byte {
 	config := s.Config()
-	// A configuration of strings alone can't fail to be written.
+	// A configuration with only strings always encodes.
 	content, _ := clientcmd.Write(clientcmdapi.Config{
 		Clusters:       map[string]*clientcmdapi.Cluster{"x": {Server: config.Host, CertificateAuthorityData: config.CAData}},
 		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"x": {Token: config.BearerToken}},
@@ -140,7 +141,7 @@ func (s *Server) Config() *rest.Config {
 	}
 }
 
-// Set has the server answer in a mode from now on, with the mode's own dose, and counts anew.
+// Set makes the server answer in a mode from now on, with the mode's own dose, and resets the counts.
 func (s *Server) Set(mode Mode) { s.SetDose(mode, mode.Dose) }
 
 // SetDose is Set with another dose.
@@ -156,7 +157,7 @@ func (s *Server) Mode() Mode {
 	return mode
 }
 
-// Count is how often something was seen since the last Set: "requests", "writes", "lies", or what a mode counts.
+// Count is the number of events since the last Set: "requests", "writes", "lies", or one that a mode counts.
 func (s *Server) Count(what string) int {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -183,7 +184,7 @@ func (s *Server) now() (Mode, Dose) {
 	return s.mode, s.dose
 }
 
-// Close cuts all connections and takes no new ones. It may be called more than once.
+// Close cuts all connections and accepts no new ones. It may be called more than once.
 func (s *Server) Close() {
 	s.mutex.Lock()
 	s.closed = true
@@ -208,7 +209,7 @@ func (s *Server) accept() {
 	}
 }
 
-// keep remembers a connection, so that Close can cut it.
+// keep stores a connection, so that Close can cut it.
 func (s *Server) keep(connection net.Conn) bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -238,7 +239,7 @@ func (s *Server) serve(server *http2.Server, connection net.Conn) { //nolint:sta
 	})
 }
 
-// answer is one exchange: the mode's, or the true one.
+// answer handles one exchange: by the mode, or with the true answer.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 	mode, dose := s.now()
 	s.count("requests")
@@ -259,7 +260,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 	forward.ServeHTTP(w, r)
 }
 
-// lying counts a lie when it begins: who asked may read a part of it and look at the counts before it ends.
+// lying counts a lie when it begins: a client may read a part of it and check the counts before it ends.
 type lying struct {
 	http.ResponseWriter
 	begins func()

@@ -18,19 +18,20 @@ import (
 
 const (
 	indexesAct, movingAct = "many-indexes", "moving-repository"
-	// indexesEach is how many indexes a catalogue names, movedAddons and movedVersions what a commit changes.
+	// indexesEach is the number of indexes that a catalogue names, movedAddons and movedVersions those that a commit
+	// changes.
 	indexesEach                = 100
 	movedAddons, movedVersions = 60, 100
 )
 
-// LargeIndex is the index of a Helm repository with one chart that can be used and so many MiB of it that can't be forgotten early.
+// LargeIndex is the index of a Helm repository with one usable chart and so many MiB that can't be dropped early.
 func LargeIndex(megabytes int) string {
 	address := strings.Repeat("x", 500<<10)
 	return "apiVersion: v1\nentries:\n  web:\n  - version: 1.0.0\n    urls: [web.tgz]\n" +
 		strings.Repeat("  - version: 2.0.0\n    urls: ["+address+"]\n", 2*megabytes)
 }
 
-// beginIndexes puts an index of 7 MiB among the sources.
+// beginIndexes adds an index of 7 MiB to the sources.
 func beginIndexes(_ context.Context, by *Attackers) {
 	folder := filepath.Join(by.Sources.ChartsFolder, indexesAct)
 	err := os.MkdirAll(folder, 0o755)
@@ -42,7 +43,7 @@ func beginIndexes(_ context.Context, by *Attackers) {
 	}
 }
 
-// nameIndexes has one of two catalogues name other indexes than before. Each is the same file under a name of its own.
+// nameIndexes makes one of two catalogues name other indexes than before. Each is the same file under another name.
 func nameIndexes(ctx context.Context, by *Attackers, number int) {
 	folder := filepath.Join(by.Sources.ChartsFolder, indexesAct)
 	var versions []kubermaticv1.AddonVersion
@@ -63,7 +64,7 @@ func nameIndexes(ctx context.Context, by *Attackers, number int) {
 	by.write(ctx, by.Author, by.catalogue(indexesAct, fmt.Sprintf("%s-%d", indexesAct, number%2), versions...))
 }
 
-// beginMoving makes a catalogue in git that is looked at as often as may be.
+// beginMoving creates a catalogue in git with the minimum interval.
 func beginMoving(ctx context.Context, by *Attackers) {
 	by.move(0)
 	made := by.catalogue(movingAct, movingAct)
@@ -76,7 +77,7 @@ func beginMoving(ctx context.Context, by *Attackers) {
 	by.write(ctx, by.Author, made)
 }
 
-// move commits what has nothing in common with the commit before.
+// move commits content that has no part in common with the previous commit.
 func (a *Attackers) move(number int) {
 	files := map[string]string{}
 	for addon := range movedAddons {

@@ -27,11 +27,11 @@ import (
 	"sigs.k8s.io/yaml"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
-	"github.com/trellis-addons/trellis/pkg/calls"
-	"github.com/trellis-addons/trellis/pkg/ownership"
-	"github.com/trellis-addons/trellis/pkg/removal"
-	"github.com/trellis-addons/trellis/pkg/survey"
+	"github.com/trellis-addons/trellis/pkg/clusters/calls"
+	"github.com/trellis-addons/trellis/pkg/clusters/ownership"
+	"github.com/trellis-addons/trellis/pkg/install/apply"
+	"github.com/trellis-addons/trellis/pkg/install/removal"
+	"github.com/trellis-addons/trellis/pkg/install/survey"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/hostile"
 )

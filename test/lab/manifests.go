@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/trellis-addons/trellis/pkg/calls"
+	"github.com/trellis-addons/trellis/pkg/clusters/calls"
 )
 
 // NestedInt reads a number out of an object.

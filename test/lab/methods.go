@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/trellis-addons/trellis/pkg/apply"
-	"github.com/trellis-addons/trellis/pkg/calls"
-	"github.com/trellis-addons/trellis/pkg/ownership"
-	"github.com/trellis-addons/trellis/pkg/survey"
+	"github.com/trellis-addons/trellis/pkg/clusters/calls"
+	"github.com/trellis-addons/trellis/pkg/clusters/ownership"
+	"github.com/trellis-addons/trellis/pkg/install/apply"
+	"github.com/trellis-addons/trellis/pkg/install/survey"
 )
 
 // Named are installations of the lab's cluster that exist, by ID.

@@ -8,21 +8,21 @@ const kkpKinds = module + "/apis/kkp/v1"
 // knowKKP are the rooms and files that read KKP's kinds: those that describe clusters and seeds to all others, templates, the rules
 // for core add-ons, and what stands in for KKP. For the others a cluster is a target.Ref and a target.Description.
 var knowKKP = []string{
-	"pkg/cluster/describe.go", "pkg/cluster/kkp.go", "pkg/cluster/platform.go", "pkg/cluster/secrets.go",
-	"pkg/cluster/seeds.go", "pkg/templatedata", "pkg/controllers/coreaddon/rules.go", "pkg/controllers/standalone",
+	"pkg/clusters/cluster/describe.go", "pkg/clusters/cluster/kkp.go", "pkg/clusters/cluster/platform.go", "pkg/clusters/cluster/secrets.go",
+	"pkg/clusters/cluster/seeds.go", "pkg/values/templatedata", "pkg/controllers/coreaddon/rules.go", "pkg/controllers/standalone",
 }
 
 // capiKinds are Cluster API's kinds, and knowCAPI the files that read them.
 const capiKinds = module + "/apis/clusterapi/v1"
 
 var knowCAPI = []string{
-	"pkg/cluster/capi.go", "pkg/cluster/controlplanes.go", "pkg/cluster/describe.go", "pkg/cluster/describecapi.go", "pkg/cluster/finders.go",
-	"pkg/cluster/hold.go", "pkg/cluster/platform.go", "pkg/cluster/secrets.go", "pkg/cluster/seen.go", "pkg/cluster/upgrades.go", "pkg/cluster/view.go", "pkg/templatedata",
+	"pkg/clusters/cluster/capi.go", "pkg/clusters/cluster/controlplanes.go", "pkg/clusters/cluster/describe.go", "pkg/clusters/cluster/describecapi.go", "pkg/clusters/cluster/finders.go",
+	"pkg/clusters/cluster/hold.go", "pkg/clusters/cluster/platform.go", "pkg/clusters/cluster/secrets.go", "pkg/clusters/cluster/seen.go", "pkg/clusters/cluster/upgrades.go", "pkg/clusters/cluster/view.go", "pkg/values/templatedata",
 }
 
 // clusterKinds complains about files that read kinds of Clusters and are none of those that describe them.
 func clusterKinds(file source) []string {
-	if file.isTest() || within(file.room(), []string{"apis", "test", "hack"}) {
+	if file.isTest() || within(file.pkg(), []string{"apis", "test", "hack"}) {
 		return nil
 	}
 	var complaints []string
@@ -44,22 +44,22 @@ func TestKindsOfClustersCatches(t *testing.T) {
 	const capi = "package x\nimport capiv1 \"" + capiKinds + "\"\nvar _ capiv1.Cluster"
 	const wrong = "must not know KKP's kinds"
 	catches(t, clusterKinds, []law{
-		{"what describes clusters", "pkg/cluster/describe.go", kkp, ""},
-		{"what finds Cluster API's", "pkg/cluster/capi.go", capi, ""},
-		{"what connects to them", "pkg/cluster/connections.go", capi, "must not know Cluster API's kinds"},
-		{"templates are in KKP's words", "pkg/templatedata/a.go", kkp, ""},
+		{"what describes clusters", "pkg/clusters/cluster/describe.go", kkp, ""},
+		{"what finds Cluster API's", "pkg/clusters/cluster/capi.go", capi, ""},
+		{"what connects to them", "pkg/clusters/cluster/connections.go", capi, "must not know Cluster API's kinds"},
+		{"templates are in KKP's words", "pkg/values/templatedata/a.go", kkp, ""},
 		{"rules read a Cluster's fields", "pkg/controllers/coreaddon/rules.go", kkp, ""},
 		{"what stands in for KKP", "pkg/controllers/standalone/a.go", kkp, ""},
-		{"a test makes Clusters", "pkg/webhook/a_test.go", kkp, ""},
+		{"a test makes Clusters", "pkg/serve/webhook/a_test.go", kkp, ""},
 		{"a kit makes Clusters", "test/sandbox/a.go", kkp, ""},
-		{"our own kinds", "pkg/webhook/a.go", "package x\nimport _ \"" + module + "/apis/kubermatic/v1\"", ""},
-		{"what connects", "pkg/cluster/connections.go", kkp, wrong},
+		{"our own kinds", "pkg/serve/webhook/a.go", "package x\nimport _ \"" + module + "/apis/kubermatic/v1\"", ""},
+		{"what connects", "pkg/clusters/cluster/connections.go", kkp, wrong},
 		{"another file beside the rules", "pkg/controllers/coreaddon/set.go", kkp, wrong},
 		{"a controller", "pkg/controllers/addoninstallation/a.go", kkp, wrong},
-		{"records", "pkg/revision/a.go", kkp, wrong},
-		{"admission", "pkg/webhook/a.go", kkp, wrong},
+		{"records", "pkg/install/revision/a.go", kkp, wrong},
+		{"admission", "pkg/serve/webhook/a.go", kkp, wrong},
 		{"wiring", "cmd/seed-controller-manager/a.go", kkp, wrong},
-		{"under a name that hides it", "pkg/query/a.go", "package x\nimport v1 \"" + kkpKinds + "\"\nvar _ v1.Seed", wrong},
+		{"under a name that hides it", "pkg/serve/query/a.go", "package x\nimport v1 \"" + kkpKinds + "\"\nvar _ v1.Seed", wrong},
 		{"a room that begins like one", "pkg/templatedatamore/a.go", kkp, wrong},
 	})
 }

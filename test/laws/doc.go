@@ -1,7 +1,6 @@
-// Package laws holds the tests that keep the house in order: who may import whom, how long files and functions may get,
-// which versions of dependencies are too old, and that every condition's reason and every metric is
-// explained.
+// Package laws checks the architecture rules of ARCHITECTURE.md: which package imports which, how long files and functions may
+// get, which versions of dependencies are too old, that the pages explain every reason of a condition and every metric, and that pages
+// and messages use plain words.
 //
-// The laws are those of ARCHITECTURE.md. Each check is a function from parsed files to complaints, so that a table
-// beside it shows the wrong code that it catches.
+// Each check is a function from parsed files to complaints, so that a table next to it shows the wrong code that it finds.
 package laws

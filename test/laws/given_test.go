@@ -9,7 +9,7 @@ import (
 // copies complains about what tests write out although test/given or test/expect has a function for it: objects that test/given makes,
 // and functions that only pass on their parameters to test/expect.
 func copies(file source) []string {
-	if !file.isTest() && !strings.HasPrefix(file.room(), "test/") || file.room() == "test/given" {
+	if !file.isTest() && !strings.HasPrefix(file.pkg(), "test/") || file.pkg() == "test/given" {
 		return nil
 	}
 	var complaints []string
@@ -150,19 +150,19 @@ func TestCopiesCatch(t *testing.T) {
 	object := func(literal string) string { return "package x\nvar x = " + literal }
 	const secret = `corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "internal-admin-kubeconfig"}`
 	const merged = `v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{v1.LabelRole: v1.RoleMerged}}`
-	const wish = `v1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Name: "a"}`
+	const installationRequest = `v1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Name: "a"}`
 	function := func(parameters, body string) string {
 		return "package x\nfunc f(" + parameters + ") {\nt.Helper()\n" + body + "\n}"
 	}
 	catches(t, copies, []law{
-		{"a wish", "pkg/x/a_test.go", object(wish + ", Spec: v1.AddonInstallationSpec{AddonRef: r}}"), "given.Installation"},
-		{"a wish of a kit", "test/x/a.go", object("&" + wish + ", Spec: v1.AddonInstallationSpec{AddonRef: r}}"), "given.Installation"},
-		{"an installation to read", "pkg/x/a_test.go", object(wish + "}"), ""},
+		{"a wish", "pkg/x/a_test.go", object(installationRequest + ", Spec: v1.AddonInstallationSpec{AddonRef: r}}"), "given.Installation"},
+		{"a wish of a kit", "test/x/a.go", object("&" + installationRequest + ", Spec: v1.AddonInstallationSpec{AddonRef: r}}"), "given.Installation"},
+		{"an installation to read", "pkg/x/a_test.go", object(installationRequest + "}"), ""},
 		{"a merged catalogue", "pkg/x/a_test.go", object(merged + ", Spec: v1.AddonCatalogueSpec{}}"), "given.Merged"},
 		{"a kubeconfig", "pkg/x/a_test.go", object(secret + ", Data: data}"), "given.Kubeconfig"},
 		{"a kubeconfig to delete", "pkg/x/a_test.go", object(secret + "}"), ""},
-		{"the product", "pkg/x/a.go", object(wish + ", Spec: v1.AddonInstallationSpec{AddonRef: r}}"), ""},
-		{"test/given", "test/given/a.go", object(wish + ", Spec: v1.AddonInstallationSpec{AddonRef: r}}"), ""},
+		{"the product", "pkg/x/a.go", object(installationRequest + ", Spec: v1.AddonInstallationSpec{AddonRef: r}}"), ""},
+		{"test/given", "test/given/a.go", object(installationRequest + ", Spec: v1.AddonInstallationSpec{AddonRef: r}}"), ""},
 		{"a function under another name", "pkg/x/a_test.go", function("t T, c C, o O", "expect.Create(t, c, o)"), "call expect.Create"},
 		{"a function for one client", "pkg/x/a_test.go", function("t T, o O", "expect.Create(t, seed, o)"), ""},
 		{"more than one call", "pkg/x/a_test.go", function("t T, c C, o O", "expect.Create(t, c, o)\nexpect.Gone(t, c, o)"), ""},

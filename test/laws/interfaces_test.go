@@ -15,7 +15,7 @@ const mostMethods = 5
 
 // wide are the interfaces that still ask for more, by folder and name, with what has to come first.
 var wide = map[string]string{
-	"pkg/controllers/addoninstallation.Records": "who wires hands over one value; pkg/installer asks for reading and writing apart",
+	"pkg/controllers/addoninstallation.Records": "who wires hands over one value; pkg/install/installer asks for reading and writing apart",
 }
 
 // interfaces finds the interfaces of packages, ours and others'.
@@ -30,7 +30,7 @@ func newInterfaces(files []source, folders map[string]string) *interfaces {
 	found := &interfaces{ours: map[string][]source{}, folders: folders, read: map[string][]source{}}
 	for _, file := range files {
 		if !file.isTest() {
-			found.ours[file.room()] = append(found.ours[file.room()], file)
+			found.ours[file.pkg()] = append(found.ours[file.pkg()], file)
 		}
 	}
 	return found
@@ -134,14 +134,14 @@ func (i *interfaces) width(file source) []string {
 	name := ""
 	ast.Inspect(file.tree, func(node ast.Node) bool {
 		if spec, ok := node.(*ast.TypeSpec); ok {
-			name = file.room() + "." + spec.Name.Name
+			name = file.pkg() + "." + spec.Name.Name
 		}
 		declared, ok := node.(*ast.InterfaceType)
 		if !ok {
 			return true
 		}
 		methods := map[string]bool{}
-		i.methods(file, declared, i.ours[file.room()], methods)
+		i.methods(file, declared, i.ours[file.pkg()], methods)
 		switch {
 		case len(methods) <= mostMethods && wide[name] != "":
 			complaints = append(complaints, file.complain(node, "%s is narrow by now: take it off the list of wide ones", name))

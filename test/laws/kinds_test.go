@@ -103,7 +103,7 @@ func TestKindsBringCatches(t *testing.T) {
 			[]string{"k8s.io/api/core/v1"}},
 		{"a name that only begins like it", listed{Imports: []string{"k8s.io/apimachinery-more"}},
 			[]listed{{ImportPath: "k8s.io/apimachinery-more"}}, []string{"k8s.io/apimachinery-more"}},
-		{"the product", listed{Imports: []string{module + "/pkg/loop"}}, []listed{{ImportPath: module + "/pkg/loop"}}, []string{module + "/pkg/loop"}},
+		{"the product", listed{Imports: []string{module + "/pkg/base/loop"}}, []listed{{ImportPath: module + "/pkg/base/loop"}}, []string{module + "/pkg/base/loop"}},
 	} {
 		test.kind.ImportPath = module + "/apis/kubermatic/v1"
 		if got := strangers(slices.Concat(common, test.more, []listed{test.kind})); !slices.Equal(got, test.want) {

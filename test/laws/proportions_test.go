@@ -121,7 +121,7 @@ func TestEveryPackageIsDocumented(t *testing.T) {
 		if file.isTest() {
 			continue
 		}
-		documented[file.room()] = documented[file.room()] || file.tree.Doc != nil
+		documented[file.pkg()] = documented[file.pkg()] || file.tree.Doc != nil
 	}
 	for folder, has := range documented {
 		if !has {

@@ -48,12 +48,12 @@ func constantsOf(t *testing.T, files []source) map[string]string {
 	return constants
 }
 
-// setPage is the page of AddonSets, and setRooms are the folders and files whose reasons a set's status shows: those that carry sets
+// setPage is the page of AddonSets, and setPackages are the folders and files whose reasons a set's status shows: those that carry sets
 // out, what installations of theirs are judged by, why no version is chosen, and the master's.
 var (
-	setPage  = path.Join("docs", "spec", "addonset.md")
-	setRooms = []string{
-		"pkg/waves", "pkg/rollout", "pkg/controllers/addonset", "pkg/controllers/coreaddon", "pkg/installation/state.go",
+	setPage     = path.Join("docs", "spec", "addonset.md")
+	setPackages = []string{
+		"pkg/fleet/waves", "pkg/fleet/rollout", "pkg/controllers/addonset", "pkg/controllers/coreaddon", "pkg/fleet/installation/state.go",
 		"pkg/catalogue/fits.go", "pkg/catalogue/refusals.go", "pkg/catalogue/select.go",
 		"pkg/controllers/distributor/fleet", "pkg/controllers/distributor/sets.go",
 	}
@@ -64,7 +64,7 @@ var (
 // setReasons complains where a set's room uses a reason that the page of sets does not have, by the constants' names and values.
 func setReasons(constants map[string]string, page string) func(source) []string {
 	return func(file source) []string {
-		if !file.isProduct() || !within(file.file, setRooms) || slices.Contains(notOfSets, file.file) {
+		if !file.isProduct() || !within(file.file, setPackages) || slices.Contains(notOfSets, file.file) {
 			return nil
 		}
 		var complaints []string
@@ -85,7 +85,7 @@ func setReasons(constants map[string]string, page string) func(source) []string 
 // reasonName is how constants of reasons are called, of conditions and of what excludes a version.
 var reasonName = regexp.MustCompile(`^(Reason|Excluded)[A-Z]`)
 
-func TestEveryReasonStandsInASpecPage(t *testing.T) {
+func TestEveryReasonIsInASpecPage(t *testing.T) {
 	root := checkout(t)
 	pages := ""
 	names, err := filepath.Glob(filepath.Join(root, "docs", "spec", "*.md"))
@@ -114,7 +114,7 @@ func TestReasonsAreFound(t *testing.T) {
 }
 
 // Red when a set's status can show a reason that its page does not tell the meaning of, or when a room is not where it was.
-func TestEveryReasonOfASetStandsInItsSpecPage(t *testing.T) {
+func TestEveryReasonOfASetIsInItsSpecPage(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(checkout(t), setPage))
 	if err != nil {
 		t.Fatal(err)
@@ -128,12 +128,12 @@ func TestEveryReasonOfASetStandsInItsSpecPage(t *testing.T) {
 			t.Error(complaint)
 		}
 		if len(checkAll(file)) > 0 {
-			used[file.room()], used[file.file] = true, true
+			used[file.pkg()], used[file.file] = true, true
 		}
 	}
-	for _, room := range setRooms {
-		if !used[room] {
-			t.Errorf("no reason is used in %s: this test reads the wrong rooms", room)
+	for _, pkg := range setPackages {
+		if !used[pkg] {
+			t.Errorf("no reason is used in %s: this test reads the wrong rooms", pkg)
 		}
 	}
 }
@@ -144,18 +144,18 @@ func TestReasonsOfSetsCatch(t *testing.T) {
 	check := setReasons(constants, "| `Halted` | more failed than may; no Odd one |")
 	code := func(body string) string { return "package x\nfunc f() {" + body + "}" }
 	catches(t, check, []law{
-		{"one that the page has", "pkg/waves/a.go", code("_ = v1.ReasonHalted"), ""},
-		{"an event, which is no reason", "pkg/waves/a.go", code("_ = v1.EventOdd"), ""},
-		{"a type", "pkg/waves/a.go", code("_ = v1.ExcludedVersion{}"), ""},
-		{"a test", "pkg/waves/a_test.go", code("_ = v1.ReasonOdd"), ""},
+		{"one that the page has", "pkg/fleet/waves/a.go", code("_ = v1.ReasonHalted"), ""},
+		{"an event, which is no reason", "pkg/fleet/waves/a.go", code("_ = v1.EventOdd"), ""},
+		{"a type", "pkg/fleet/waves/a.go", code("_ = v1.ExcludedVersion{}"), ""},
+		{"a test", "pkg/fleet/waves/a_test.go", code("_ = v1.ReasonOdd"), ""},
 		{"another room", "pkg/wavesome/a.go", code("_ = v1.ReasonOdd"), ""},
-		{"another file of the room", "pkg/installation/order.go", code("_ = v1.ReasonOdd"), ""},
+		{"another file of the room", "pkg/fleet/installation/order.go", code("_ = v1.ReasonOdd"), ""},
 		{"another kind's conditions", "pkg/controllers/coreaddon/status.go", code("_ = v1.ReasonOdd"), ""},
-		{"a cluster's", "pkg/waves/a.go", code("return rollout.Trouble{Reason: v1.ReasonOdd}"), "docs/spec/addonset.md does not have `Odd`"},
-		{"by another name of the package", "pkg/rollout/a.go", code("_ = kubermaticv1.ReasonOdd"), "`Odd`"},
+		{"a cluster's", "pkg/fleet/waves/a.go", code("return rollout.Trouble{Reason: v1.ReasonOdd}"), "docs/spec/addonset.md does not have `Odd`"},
+		{"by another name of the package", "pkg/fleet/rollout/a.go", code("_ = kubermaticv1.ReasonOdd"), "`Odd`"},
 		{"an item's", "pkg/controllers/addonset/a.go", code("p.block(item, v1.ReasonOdd, why)"), "`Odd`"},
 		{"a core add-on's", "pkg/controllers/coreaddon/a.go", code("_ = v1.ReasonOdd"), "`Odd`"},
 		{"a refusal", "pkg/catalogue/fits.go", code("_ = v1.ExcludedOdd"), "`OddToo`"},
-		{"an installation's", "pkg/installation/state.go", code("_ = map[string]bool{v1.ReasonOdd: true}"), "`Odd`"},
+		{"an installation's", "pkg/fleet/installation/state.go", code("_ = map[string]bool{v1.ReasonOdd: true}"), "`Odd`"},
 	})
 }

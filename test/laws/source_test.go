@@ -31,11 +31,11 @@ type source struct {
 	lines int
 }
 
-// room is the folder of the file.
-func (s source) room() string { return path.Dir(s.file) }
+// pkg is the folder of the file.
+func (s source) pkg() string { return path.Dir(s.file) }
 
 // isTest says whether the file belongs to tests: as one of them, or in a kit for them such as httptest.
-func (s source) isTest() bool { return strings.HasSuffix(s.file, "_test.go") || isKit(s.room()) }
+func (s source) isTest() bool { return strings.HasSuffix(s.file, "_test.go") || isKit(s.pkg()) }
 
 // isKit says whether a folder holds a kit for tests.
 func isKit(folder string) bool { return strings.HasSuffix(folder, "test") }

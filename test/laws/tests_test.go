@@ -90,7 +90,7 @@ func isFatal(statement ast.Stmt) bool {
 	return ok && method.Sel.Name == "Fatal" && isName && argument.Name == "err"
 }
 
-func TestTestsAreToldInWords(t *testing.T) { report(t, words) }
+func TestTestsHaveNamesInWords(t *testing.T) { report(t, words) }
 
 func TestWordsCatch(t *testing.T) {
 	code := func(call, then string) string {
@@ -104,6 +104,30 @@ func TestWordsCatch(t *testing.T) {
 		{"more is told", "pkg/x/a_test.go", code("c.Create(t.Context(), object)", "t.Fatalf(`again: %v`, err)"), ""},
 		{"a Class", "pkg/x/a_test.go", code("class.Create(t.Context(), c)", "t.Fatal(err)"), ""},
 		{"the product", "pkg/x/a.go", code("c.Create(t.Context(), object)", "t.Fatal(err)"), ""},
+	})
+}
+
+// conflicts complains about tests that give up after some conflicts: controllers write the same objects, and more slowly than that.
+func conflicts(file source) []string {
+	var complaints []string
+	ast.Inspect(file.tree, func(node ast.Node) bool {
+		call, ok := node.(*ast.CallExpr)
+		if ok && !file.isProduct() && selector(call.Fun) == "retry.RetryOnConflict" {
+			complaints = append(complaints, file.complain(call, "it gives up after some tries: take PastConflicts, or Change, of test/expect"))
+		}
+		return true
+	})
+	return complaints
+}
+
+func TestTestsGoPastConflicts(t *testing.T) { report(t, conflicts) }
+
+func TestConflictsCatch(t *testing.T) {
+	const code = "package x\nfunc f() error { return retry.RetryOnConflict(retry.DefaultBackoff, write) }"
+	catches(t, conflicts, []law{
+		{"a test", "pkg/x/a_test.go", code, "PastConflicts"},
+		{"a helper of tests", "test/x/a.go", code, "PastConflicts"},
+		{"the product", "pkg/x/a.go", code, ""},
 	})
 }
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// spanWords are the words of a file that traces are made of: the kinds of spans and the attributes of pkg/tracing, and the names of
+// spanWords are the words of a file that traces are made of: the kinds of spans and the attributes of pkg/base/tracing, and the names of
 // passes where a controller is registered.
 func spanWords(file source) []string {
 	var found []string
@@ -16,7 +16,7 @@ func spanWords(file source) []string {
 		switch at := node.(type) {
 		case *ast.ValueSpec:
 			kind, is := at.Type.(*ast.Ident)
-			if is && file.room() == "pkg/tracing" && (kind.Name == "Kind" || kind.Name == "Key") {
+			if is && file.pkg() == "pkg/base/tracing" && (kind.Name == "Kind" || kind.Name == "Key") {
 				for _, value := range at.Values {
 					if text, is := literal(value); is {
 						found = append(found, text)
@@ -24,7 +24,7 @@ func spanWords(file source) []string {
 				}
 			}
 		case *ast.CallExpr:
-			if index, is := map[string]int{"loop.Register": 1, "loop.Traced": 0, "loop.BeginPass": 1}[selector(at.Fun)]; is {
+			if index, is := map[string]int{"loop.Register": 1, "loop.Traced": 0, "loop.BeginReconcile": 1}[selector(at.Fun)]; is {
 				if text, is := literal(at.Args[index]); is {
 					found = append(found, text)
 				}
@@ -41,8 +41,8 @@ var pageWords = regexp.MustCompile("`([a-z][a-z0-9._-]*)`")
 
 func TestTracesAreThoseOfTheSpecPage(t *testing.T) {
 	text := page(t, "spec", "traces.md")
-	_, told, _ := strings.Cut(text, "## What is told")
-	told, _, _ = strings.Cut(told, "## What it costs")
+	_, reported, _ := strings.Cut(text, "## Spans and attributes")
+	reported, _, _ = strings.Cut(reported, "## What it costs")
 	var made, explained []string
 	for _, file := range sources(t) {
 		if file.isProduct() {
@@ -52,7 +52,7 @@ func TestTracesAreThoseOfTheSpecPage(t *testing.T) {
 	if len(made) < 25 {
 		t.Fatalf("only %d words of traces found: names have to stand whole in the code", len(made))
 	}
-	for line := range strings.Lines(told) {
+	for line := range strings.Lines(reported) {
 		if cells := strings.Split(line, "|"); len(cells) > 3 {
 			cell := cells[1]
 			if first := strings.TrimSpace(cell); first == "master" || first == "seed" {

@@ -45,8 +45,8 @@ func TestOtherWaitsAreFound(t *testing.T) {
 		{"registered", "pkg/controllers/addon/a.go", code(`loop.Register(mgr, "a", controller.Options{Reconciler: r})`), ""},
 		{"built with them", "pkg/controllers/addon/a.go", code(`ctrl.NewControllerManagedBy(m).WithOptions(controller.Options{RateLimiter: loop.ErrorWaits()})`), ""},
 		{"built without", "pkg/controllers/addon/a.go", code(`ctrl.NewControllerManagedBy(m).Complete(r)`), "waits as client-go does"},
-		{"made with them", "pkg/loop/a.go", code("options.RateLimiter = ErrorWaits()\n\tcontroller.New(name, mgr, options)"), ""},
-		{"made without", "pkg/loop/a.go", code(`controller.New(name, mgr, options)`), "waits as client-go does"},
-		{"in a test", "pkg/loop/a_test.go", code(`controller.New(name, mgr, options)`), ""},
+		{"made with them", "pkg/base/loop/a.go", code("options.RateLimiter = ErrorWaits()\n\tcontroller.New(name, mgr, options)"), ""},
+		{"made without", "pkg/base/loop/a.go", code(`controller.New(name, mgr, options)`), "waits as client-go does"},
+		{"in a test", "pkg/base/loop/a_test.go", code(`controller.New(name, mgr, options)`), ""},
 	})
 }

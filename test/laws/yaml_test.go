@@ -25,7 +25,7 @@ var yamlAllowed = []string{
 // foreignYAML complains about decoders of YAML beside the one reader. The charts' own files are decoded by Helm's loader, in a
 // child process, after strictyaml has looked at them.
 func foreignYAML(file source) []string {
-	if !file.isProduct() || file.isTest() || file.room() == yamlReader {
+	if !file.isProduct() || file.isTest() || file.pkg() == yamlReader {
 		return nil
 	}
 	names := map[string]bool{}
@@ -44,8 +44,8 @@ func foreignYAML(file source) []string {
 	}
 	var complaints []string
 	ast.Inspect(file.tree, func(node ast.Node) bool {
-		room, name, found := strings.Cut(selector(node), ".")
-		if found && names[room] && !slices.Contains(yamlAllowed, name) {
+		pkg, name, found := strings.Cut(selector(node), ".")
+		if found && names[pkg] && !slices.Contains(yamlAllowed, name) {
 			complaints = append(complaints, file.complain(node, "%s decodes YAML: foreign YAML has one reader, %s", selector(node), yamlReader))
 		}
 		return true
@@ -57,7 +57,7 @@ func TestForeignYAMLHasOneReader(t *testing.T) { report(t, foreignYAML) }
 
 func TestForeignYAMLCatches(t *testing.T) {
 	catches(t, foreignYAML, []law{
-		{"a kubeconfig", "pkg/cluster/a.go", "package x\nimport \"sigs.k8s.io/yaml\"\nvar x = yaml.UnmarshalStrict", "one reader"},
+		{"a kubeconfig", "pkg/clusters/cluster/a.go", "package x\nimport \"sigs.k8s.io/yaml\"\nvar x = yaml.UnmarshalStrict", "one reader"},
 		{"by another name", "pkg/x/a.go", "package x\nimport nodes \"go.yaml.in/yaml/v3\"\nvar x = nodes.NewDecoder", "one reader"},
 		{"of a version", "pkg/x/a.go", "package x\nimport \"go.yaml.in/yaml/v3\"\nvar x = yaml.Unmarshal", "one reader"},
 		{"to JSON", "cmd/x/a.go", "package x\nimport \"sigs.k8s.io/yaml\"\nvar x = yaml.YAMLToJSON", "one reader"},

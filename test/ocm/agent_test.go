@@ -250,13 +250,13 @@ func (p *platform) runAgent() *fleet.Process {
 // run runs a pod with upstream's program, until the end of the test at the latest.
 func (p *platform) run(name string, spec *corev1.PodSpec) *fleet.Process {
 	p.t.Helper()
-	told := filepath.Join(p.t.TempDir(), "log")
-	process, err := p.node.Run(p.t.Context(), pod.Container{Name: name, Namespace: place, Spec: *spec, Program: p.agentPath, Log: told})
+	reported := filepath.Join(p.t.TempDir(), "log")
+	process, err := p.node.Run(p.t.Context(), pod.Container{Name: name, Namespace: place, Spec: *spec, Program: p.agentPath, Log: reported})
 	expect.NoError(p.t, err)
 	p.t.Cleanup(func() {
 		process.Kill()
 		if p.t.Failed() {
-			p.t.Logf("the end of the log of %s:\n%s", name, fleet.Tail(told, 30))
+			p.t.Logf("the end of the log of %s:\n%s", name, fleet.Tail(reported, 30))
 		}
 	})
 	return process

@@ -17,7 +17,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/trellis-addons/trellis/pkg/access"
+	"github.com/trellis-addons/trellis/pkg/clusters/access"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 

@@ -16,14 +16,15 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/cmd/wiring"
-	"github.com/trellis-addons/trellis/pkg/access"
+	"github.com/trellis-addons/trellis/cmd/wiring/contents"
+	"github.com/trellis-addons/trellis/pkg/base/fairqueue"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/clusters/access"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
-	"github.com/trellis-addons/trellis/pkg/fairqueue"
 	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 	"github.com/trellis-addons/trellis/pkg/fetch/store"
-	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
+	"github.com/trellis-addons/trellis/pkg/fleet/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/render/gotemplate"
 	"github.com/trellis-addons/trellis/pkg/render/images"
@@ -120,7 +121,7 @@ func (p *platform) offer(rules ...kubermaticv1.AccessRule) {
 func (p *platform) start() {
 	p.t.Helper()
 	made := kit.Seed(p.t, fleet.Shared().Cluster(hubName).Config, platformNamespace)
-	kinds := wiring.SourceKinds(outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback}))
+	kinds := contents.Kinds(outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback}))
 	content, err := store.New(store.Options{Folder: disk.TempDir(p.t), Kinds: kinds, Interval: time.Minute})
 	expect.NoError(p.t, err)
 	key, templates := []byte("key"), gotemplate.New()
@@ -133,7 +134,7 @@ func (p *platform) start() {
 		Agents: &access.Options{Hub: func() (access.Hub, error) { return p.hub.address, nil }},
 		Options: addoninstallation.Options{
 			CatalogueNamespace: platformNamespace, DriftInterval: 10 * time.Minute, OrderTimeout: 10 * time.Minute,
-			Passes: fairqueue.Limits{Workers: 2},
+			Limits: fairqueue.Limits{Workers: 2},
 		},
 	})
 	expect.NoError(p.t, err)
@@ -151,6 +152,6 @@ type ahead struct {
 
 func (a ahead) Keep(
 	ctx context.Context, holder access.Holder, asked []kubermaticv1.Access, memory *access.Memory, now time.Time,
-) ([]access.Standing, error) {
+) ([]access.Status, error) {
 	return a.Access.Keep(ctx, holder, asked, memory, now.Add(time.Duration(a.seconds.Load())*time.Second))
 }

@@ -40,8 +40,8 @@ func TestAnImageIsPulledWithTheLoginOfThePod(t *testing.T) {
 	reference := pushProbe(t, sources, trusts, program)
 	spec := probe()
 	spec.Containers[0].Image = reference
-	told := filepath.Join(t.TempDir(), "log")
-	container := Container{Name: "pulled", Namespace: namespace, Spec: spec, Log: told}
+	reported := filepath.Join(t.TempDir(), "log")
+	container := Container{Name: "pulled", Namespace: namespace, Spec: spec, Log: reported}
 	_, err := node.Pull(t.Context(), container, trusts)
 	for _, word := range []string{reference, `pod "pulled" in namespace "pods" of cluster "one"`, "401"} {
 		if err == nil || !strings.Contains(err.Error(), word) {
@@ -59,7 +59,7 @@ func TestAnImageIsPulledWithTheLoginOfThePod(t *testing.T) {
 	for _, line := range []string{
 		"Uid 65532", "arguments [/probe --limit=1073741824 $(ABSENT) /var/own/file /etc/secret/word]", "followed first <nil>",
 	} {
-		expect.Eventually(t, expect.Patience, func() error { return says(told, line) })
+		expect.Eventually(t, expect.Patience, func() error { return says(reported, line) })
 	}
 	container.Spec.SecurityContext.RunAsUser = new(int64(1))
 	if _, err := node.Run(t.Context(), container); err == nil || !strings.Contains(err.Error(), "the pod runs as 1, its image as 65532") {

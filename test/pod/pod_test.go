@@ -86,9 +86,9 @@ func TestAContainerHasWhatAPodHas(t *testing.T) {
 	left, err := unix.Open("/etc", unix.O_RDONLY, 0) // it stays open in programs that are started
 	expect.NoError(t, err)
 	defer unix.Close(left)
-	told := filepath.Join(t.TempDir(), "log")
+	reported := filepath.Join(t.TempDir(), "log")
 	process, err := node.Run(t.Context(), Container{
-		Name: "probe", Namespace: namespace, Spec: probe(), Program: program, Environment: []string{"TRY=yes"}, Log: told,
+		Name: "probe", Namespace: namespace, Spec: probe(), Program: program, Environment: []string{"TRY=yes"}, Log: reported,
 	})
 	expect.NoError(t, err)
 	t.Cleanup(process.Kill)
@@ -105,14 +105,14 @@ func TestAContainerHasWhatAPodHas(t *testing.T) {
 		"mount operation not permitted", "namespace operation not permitted", "chroot operation not permitted",
 		"token 3 <nil>", "followed first <nil>",
 	} {
-		expect.Eventually(t, expect.Patience, func() error { return says(told, line) })
+		expect.Eventually(t, expect.Patience, func() error { return says(reported, line) })
 	}
-	if err := says(told, fmt.Sprintf("open %d", left)); err == nil {
+	if err := says(reported, fmt.Sprintf("open %d", left)); err == nil {
 		t.Error("a file of whoever started it is open")
 	}
 	known.Data["word"] = []byte("second")
 	expect.Update(t, node.Client, known)
-	expect.Eventually(t, expect.Patience, func() error { return says(told, "followed second <nil>") })
+	expect.Eventually(t, expect.Patience, func() error { return says(reported, "followed second <nil>") })
 	if err := process.Failure(); err != nil {
 		t.Error(err)
 	}
@@ -123,8 +123,8 @@ func TestAnOpenNodeRunsPlainProcesses(t *testing.T) {
 	node, program := newNode(t)
 	layOut(t, node.Client)
 	node.Open = true
-	told := filepath.Join(t.TempDir(), "log")
-	process, err := node.Run(t.Context(), Container{Name: "probe", Namespace: namespace, Spec: probe(), Program: program, Log: told})
+	reported := filepath.Join(t.TempDir(), "log")
+	process, err := node.Run(t.Context(), Container{Name: "probe", Namespace: namespace, Spec: probe(), Program: program, Log: reported})
 	expect.NoError(t, err)
 	t.Cleanup(process.Kill)
 	folder := filepath.Join(node.Folder, "probe")
@@ -132,7 +132,7 @@ func TestAnOpenNodeRunsPlainProcesses(t *testing.T) {
 		fmt.Sprintf("arguments [%s --limit=1073741824 $(ABSENT) %s/own/file %s/secret/word]", program, folder, folder),
 		"followed first <nil>", "KUBECONFIG=" + folder + "/account.yaml]",
 	} {
-		expect.Eventually(t, expect.Patience, func() error { return says(told, line) })
+		expect.Eventually(t, expect.Patience, func() error { return says(reported, line) })
 	}
 }
 
@@ -225,8 +225,8 @@ func layOut(t *testing.T, c client.Client) *corev1.Secret {
 }
 
 // says looks for the end of a line in a log.
-func says(told, line string) error {
-	content, err := os.ReadFile(told)
+func says(reported, line string) error {
+	content, err := os.ReadFile(reported)
 	if err != nil {
 		return err
 	}

@@ -157,13 +157,16 @@ func (p *platform) leadHere(where, at string) {
 	p.t.Helper()
 	configuration := &unstructured.Unstructured{}
 	configuration.SetGroupVersionKind(admissionregistrationv1.SchemeGroupVersion.WithKind("ValidatingWebhookConfiguration"))
-	err := p.client(where).Get(p.t.Context(), client.ObjectKey{Name: namespace + "." + chartOf[where]}, configuration)
-	if err == nil {
-		err = charts.AskAt([]*unstructured.Unstructured{configuration}, at)
-	}
-	if err == nil {
-		err = p.client(where).Update(p.t.Context(), configuration)
-	}
+	err := expect.PastConflicts(p.t.Context(), func() error { // the manager writes its authority there
+		err := p.client(where).Get(p.t.Context(), client.ObjectKey{Name: namespace + "." + chartOf[where]}, configuration)
+		if err == nil {
+			err = charts.AskAt([]*unstructured.Unstructured{configuration}, at)
+		}
+		if err == nil {
+			err = p.client(where).Update(p.t.Context(), configuration)
+		}
+		return err
+	})
 	if err != nil {
 		p.t.Fatalf("having the webhooks of %s asked at %s: %v", chartOf[where], at, err)
 	}

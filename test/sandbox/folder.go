@@ -45,9 +45,9 @@ func folderOf(folder string) (string, error) {
 	return filepath.Join(root, ".sandbox"), nil
 }
 
-// occupy takes the folder's lock, removes what an earlier sandbox left and makes the folders anew. What others put among the sources
+// register takes the folder's lock, removes what an earlier sandbox left and makes the folders anew. What others put among the sources
 // stays, and so do flags and ports.
-func occupy(folder string) (*os.File, error) {
+func register(folder string) (*os.File, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("making the sandbox's folder: %w", err)
 	}
@@ -80,8 +80,8 @@ func writeOwner(lock *os.File) error {
 	return err
 }
 
-// vacate removes the folder and lets go of the lock last.
-func (s *Sandbox) vacate(keepLogs bool) {
+// deregister removes the folder and lets go of the lock last.
+func (s *Sandbox) deregister(keepLogs bool) {
 	sweep(s.Folder, keepLogs)
 	_ = os.Remove(s.path("pid"))
 	_ = os.Remove(s.Folder) // fails where something stays, as it should
@@ -130,10 +130,10 @@ func Down(ctx context.Context, folder string) error {
 	if _, err := os.Stat(filepath.Join(folder, "pid")); err != nil {
 		return ErrNotRunning
 	}
-	lock, err := occupy(folder)
+	lock, err := register(folder)
 	var running *RunningError
 	if err == nil {
-		(&Sandbox{Folder: folder, lock: lock}).vacate(false)
+		(&Sandbox{Folder: folder, lock: lock}).deregister(false)
 		return ErrNotRunning
 	}
 	if !errors.As(err, &running) || running.PID <= 1 {

@@ -14,24 +14,24 @@ import (
 // TestSecondSandbox holds that a folder has one sandbox at a time, and that the second hears who has it.
 func TestSecondSandbox(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "box")
-	lock, err := occupy(folder)
+	lock, err := register(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var running *RunningError
-	if _, err := occupy(folder); !errors.As(err, &running) || running.PID != os.Getpid() {
+	if _, err := register(folder); !errors.As(err, &running) || running.PID != os.Getpid() {
 		t.Errorf("a second sandbox gets %v, want a RunningError with process %d", err, os.Getpid())
 	}
 	first := &Sandbox{Folder: folder, lock: lock}
-	first.vacate(false)
+	first.deregister(false)
 	if _, err := os.Stat(folder); !os.IsNotExist(err) {
 		t.Errorf("the folder is still there: %v", err)
 	}
-	lock, err = occupy(folder)
+	lock, err = register(folder)
 	if err != nil {
 		t.Fatalf("after the end of the first: %v", err)
 	}
-	(&Sandbox{Folder: folder, lock: lock}).vacate(false)
+	(&Sandbox{Folder: folder, lock: lock}).deregister(false)
 }
 
 // TestWhatStays holds which files outlive a sandbox: what somebody else put among the sources, and on request the logs.
@@ -53,14 +53,14 @@ func TestWhatStays(t *testing.T) {
 	} {
 		t.Run(test.why, func(t *testing.T) {
 			folder := filepath.Join(t.TempDir(), "box")
-			lock, err := occupy(folder)
+			lock, err := register(folder)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, file := range test.files {
 				write(t, filepath.Join(folder, file))
 			}
-			(&Sandbox{Folder: folder, lock: lock}).vacate(test.keepLogs)
+			(&Sandbox{Folder: folder, lock: lock}).deregister(test.keepLogs)
 			if diff := cmp.Diff(test.stays, filesIn(t, folder)); diff != "" {
 				t.Errorf("files that stay (-want +got):\n%s", diff)
 			}
@@ -95,14 +95,14 @@ func TestSealedContentOfAKilledSandboxGoes(t *testing.T) {
 	if err := os.Chmod(content, 0o500); err != nil {
 		t.Fatal(err)
 	}
-	lock, err := occupy(folder)
+	lock, err := register(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if files := filesIn(t, filepath.Join(folder, "pods")); files != nil {
 		t.Errorf("the next sandbox finds %v", files)
 	}
-	(&Sandbox{Folder: folder, lock: lock}).vacate(false)
+	(&Sandbox{Folder: folder, lock: lock}).deregister(false)
 }
 
 func write(t *testing.T, path string) {

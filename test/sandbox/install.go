@@ -60,7 +60,7 @@ func (s *Sandbox) ChartValues(cluster string) map[string]any {
 		delete(values, "standalone") // there is nothing that KKP would do
 	}
 	if cluster != Master {
-		values["agents"] = s.agentsValues(cluster)
+		values["agents"], values["query"] = s.agentsValues(cluster), map[string]any{"url": s.QueryURL(cluster)}
 	}
 	if s.replicated {
 		values["replicas"] = 2

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"k8s.io/client-go/tools/clientcmd"
@@ -22,11 +23,16 @@ func (s *Sandbox) publish() error {
 	if err := s.publishContexts(); err != nil {
 		return err
 	}
+	const completion = "kubectl_complete-addons"
+	programs := map[string]string{completion: filepath.Join(s.root, "cmd", "kubectl-addons", completion)}
 	for _, program := range []string{"kubectl", "helm"} {
 		path, err := binaries.Find(s.cache, program, "")
 		if err != nil {
 			return err
 		}
+		programs[program] = path
+	}
+	for program, path := range programs {
 		if err := os.Symlink(path, s.Program(program)); err != nil {
 			return fmt.Errorf("linking %s: %w", program, err)
 		}
@@ -116,7 +122,7 @@ const places = `
 
   %[5]s/kubeconfigs   cluster-admin, one per control plane
   %[5]s/logs          of every process
-  %[5]s/bin           kubectl, helm
+  %[5]s/bin           kubectl with kubectl addons, helm
   %[5]s/env           addresses of sources, query endpoints and metrics, for a shell
 
 Try, in another terminal:
@@ -124,19 +130,20 @@ Try, in another terminal:
   export PATH=%[6]s/bin:$PATH; k=%[5]s/kubeconfigs
 `
 
-const kkpTries = `  kubectl --kubeconfig $k/master.yaml -n kubermatic get addoncatalogues
-  kubectl --kubeconfig $k/seed-1.yaml -n cluster-birch get addoncatalogue available -o yaml
-  kubectl --kubeconfig $k/seed-1.yaml -n cluster-birch apply -f deploy/sandbox/installations
-  kubectl --kubeconfig $k/seed-1.yaml -n cluster-birch get addoninstallations --watch
+const kkpTries = `  kubectl addons available --cluster birch --kubeconfig $k/seed-1.yaml
+  kubectl addons install greeter --cluster birch --target-namespace greetings --create-namespace --kubeconfig $k/seed-1.yaml
+  kubectl addons status --cluster birch --watch --kubeconfig $k/seed-1.yaml
+  kubectl --kubeconfig $k/master.yaml -n kubermatic get addoncatalogues
   kubectl --kubeconfig $k/birch.yaml get greetings,deployments --all-namespaces
   helm --kubeconfig $k/birch.yaml list --all-namespaces
   kubectl --kubeconfig $k/query-seed-1.yaml get --raw '/api/v1/addons?k8sVersion=1.36.0&explain=true'
   kubectl --kubeconfig $k/query-seed-1.yaml get --raw /api/v1/namespaces/cluster-birch/addons
 `
 
-const capiTries = `  kubectl --kubeconfig $k/management.yaml -n kubermatic get addoncatalogues
-  kubectl --kubeconfig $k/management.yaml -n team get clusters.cluster.x-k8s.io,addoninstallations
-  kubectl --kubeconfig $k/management.yaml -n team get addoncatalogue available-elm -o yaml
+const capiTries = `  kubectl addons available --cluster elm --kubeconfig $k/management.yaml
+  kubectl addons list --cluster elm --kubeconfig $k/management.yaml
+  kubectl --kubeconfig $k/management.yaml -n kubermatic get addoncatalogues
+  kubectl --kubeconfig $k/management.yaml -n team get clusters.cluster.x-k8s.io
   kubectl --kubeconfig $k/elm.yaml -n kube-system get daemonsets,configmaps
 
 docs/guides/cluster-api.md goes on from here: an add-on in one of the Clusters, and an upgrade of Kubernetes that waits.

@@ -129,7 +129,7 @@ func Start(ctx context.Context, options Options) (*Sandbox, error) {
 		elect:   options.Elect, replicated: options.Replicated, audit: options.Audit, approve: options.Approve, environments: options.Environment,
 		progress: options.Progress, clients: map[string]client.WithWatch{}, managers: map[string]*Manager{}, standbys: map[string]*Manager{},
 	}
-	if s.lock, err = occupy(folder); err != nil {
+	if s.lock, err = register(folder); err != nil {
 		return nil, err
 	}
 	if err := s.start(ctx); err != nil {
@@ -200,8 +200,8 @@ func (s *Sandbox) build(ctx context.Context) error {
 	if err := builder.Build(ctx, Needs(s.clusters, s.twoMinors)...); err != nil {
 		return err
 	}
-	s.progress.Printf("building both managers")
-	packages := []string{"./cmd/master-controller-manager", "./cmd/seed-controller-manager", pod.EnterPackage}
+	s.progress.Printf("building both managers and kubectl-addons")
+	packages := []string{"./cmd/master-controller-manager", "./cmd/seed-controller-manager", "./cmd/kubectl-addons", pod.EnterPackage}
 	if err := binaries.BuildOwn(ctx, s.root, s.path("bin"), packages...); err != nil {
 		return err
 	}
@@ -264,7 +264,7 @@ func (s *Sandbox) end(keepLogs bool) {
 		if s.Fleet != nil {
 			s.Fleet.Stop()
 		}
-		s.vacate(keepLogs)
+		s.deregister(keepLogs)
 	})
 }
 

@@ -26,8 +26,8 @@ func (s *Sandbox) Replicas(cluster string) []*Manager {
 func (s *Sandbox) Leader(ctx context.Context, cluster string) (*Manager, error) {
 	var last error
 	for _, replica := range s.Replicas(cluster) {
-		told, err := fleet.Get(ctx, replica.MetricsURL())
-		if err == nil && leads.Match(told) {
+		reported, err := fleet.Get(ctx, replica.MetricsURL())
+		if err == nil && leads.Match(reported) {
 			return replica, nil
 		}
 		last = errors.Join(last, err)

@@ -73,30 +73,30 @@ func TestTheMasterIsKilledAtItsWrites(t *testing.T) {
 		rolls++
 		return fmt.Sprintf("%s-%d", word, rolls)
 	}
-	w.tell("roll", func() map[string]string {
+	w.report("roll", func() map[string]string {
 		text := next("roll")
 		w.roll(text)
 		return w.complete(text)
 	})
-	w.tell("halt and fix", func() map[string]string {
+	w.report("halt and fix", func() map[string]string {
 		w.breakAll(next("broken"))
 		text := next("fixed")
 		w.roll(text)
 		return w.complete(text)
 	})
-	w.tell("unselect and select", func() map[string]string {
+	w.report("unselect and select", func() map[string]string {
 		w.selectOnly(true)
 		w.eventually(w.hasCanariesAlone)
 		w.selectOnly(false)
 		return w.complete(fmt.Sprintf("fixed-%d", rolls))
 	})
 	rolled, turns := fmt.Sprintf("fixed-%d", rolls), 0
-	w.tell("other values of the platform", func() map[string]string {
+	w.report("other values of the platform", func() map[string]string {
 		turns++
 		w.grant(fmt.Sprintf("secret: %d\n", turns))
 		return w.complete(rolled)
 	})
-	w.tell("delete and make", func() map[string]string {
+	w.report("delete and make", func() map[string]string {
 		w.remove()
 		w.begin()
 		expect.Create(t, w.master, w.set(pace(0, aLongTime)))
@@ -178,8 +178,8 @@ func (w *world) hasCanariesAlone() error {
 	return says(w.read(), metav1.ConditionTrue, v1.ReasonComplete)
 }
 
-// tell a story once without a kill, and then with one at each boundary, or at some.
-func (w *world) tell(name string, story func() map[string]string) {
+// report a story once without a kill, and then with one at each boundary, or at some.
+func (w *world) report(name string, story func() map[string]string) {
 	w.t.Helper()
 	seen := w.watch(nil)
 	want := story()

@@ -53,7 +53,7 @@ func newSeed(w *world, name string, first int) *seed {
 	}})
 	s.moves = standins.NewMoves(standins.Waves{Group: w.group, Limits: []int{1, 1}})
 	s.player = standins.Play(t, cluster.Config)
-	s.player.Tell(s.moves, w.moves)
+	s.player.Notify(s.moves, w.moves)
 	return s
 }
 

@@ -36,14 +36,14 @@ func TestAnItemThatWouldMakeAnotherReleaseIsBlocked(t *testing.T) {
 	of := w.set("tools")
 	w.has("web", "one", amber, birch, cedar)
 	w.says(of, v1.ReasonComplete)
-	stood := w.stands("web", amber, birch, cedar)
+	before := w.stateOf("web", amber, birch, cedar)
 	w.edit(of, func(spec *v1.AddonSetSpec) { spec.Addons[0].ReleaseName = "other" })
 	w.says(of, v1.ReasonBlocked, rowsSay(v1.ReasonImmutableField, 3))
 	w.stay("web", amber, birch, cedar)
 	w.edit(of, func(spec *v1.AddonSetSpec) { spec.Addons[0].ReleaseName = "" })
 	w.says(of, v1.ReasonComplete, rowsSay(v1.ReasonImmutableField, 0), counts(v1.ClusterCounts{Selected: 3, Current: 3}))
-	if stands := w.stands("web", amber, birch, cedar); stands != stood {
-		t.Errorf("they stand otherwise:\n%sthan\n%s", stands, stood)
+	if state := w.stateOf("web", amber, birch, cedar); state != before {
+		t.Errorf("they stand otherwise:\n%sthan\n%s", state, before)
 	}
 }
 
@@ -93,12 +93,12 @@ func TestARevertInTheMiddleOfAWaveGoesBackByWaves(t *testing.T) {
 	if w.text(birch, w.now(birch, "web")) == "one" {
 		moved, behind = cedar, birch
 	}
-	stood := w.stands("web", behind)
+	before := w.stateOf("web", behind)
 	w.edit(of, func(spec *v1.AddonSetSpec) { spec.Addons[0].Values, spec.Overrides = nil, nil })
 	w.has("web", "one", amber, moved)
 	w.says(of, v1.ReasonComplete, counts(v1.ClusterCounts{Selected: 3, Current: 3}))
 	w.inOrder("web", amber, moved)
-	if stands := w.stands("web", behind); stands != stood {
-		t.Errorf("what had not moved stands otherwise:\n%sthan\n%s", stands, stood)
+	if state := w.stateOf("web", behind); state != before {
+		t.Errorf("what had not moved stands otherwise:\n%sthan\n%s", state, before)
 	}
 }

@@ -34,7 +34,7 @@ func TestAClusterThatMovesOnToTheNextReleasesSetKeepsItsObjects(t *testing.T) {
 	older, newer := set("for-1-36", "1.36"), set("for-1-37", "1.37")
 	w.says(older, v1.ReasonComplete, counts(v1.ClusterCounts{Selected: 3, Current: 3}))
 	w.has("cni", "older", amber, birch, cedar)
-	was, had, others := w.now(birch, "cni"), w.settings(birch, w.now(birch, "cni")), w.stands("cni", amber, cedar)
+	was, had, others := w.now(birch, "cni"), w.settings(birch, w.now(birch, "cni")), w.stateOf("cni", amber, cedar)
 
 	moves := w.clusters[birch]
 	before := moves.DeepCopy()
@@ -50,7 +50,7 @@ func TestAClusterThatMovesOnToTheNextReleasesSetKeepsItsObjects(t *testing.T) {
 	if has.UID != had.UID {
 		t.Errorf("the user cluster's object is %s, was %s", has.UID, had.UID)
 	}
-	if now := w.stands("cni", amber, cedar); now != others {
+	if now := w.stateOf("cni", amber, cedar); now != others {
 		t.Errorf("the others stand otherwise:\n%sthan\n%s", now, others)
 	}
 }
@@ -72,7 +72,7 @@ func TestAHandOverToAnotherReleaseWaitsForTheRemoval(t *testing.T) {
 	newer := w.set("newer", ring("0", func(spec *v1.AddonSetSpec) { spec.Addons[0].ReleaseName = "other" })...)
 	w.has("web", "one", amber, birch, cedar)
 	w.says(older, v1.ReasonComplete, counts(v1.ClusterCounts{Selected: 2, Current: 2}))
-	was, others := w.now(birch, "web"), w.stands("web", amber, cedar)
+	was, others := w.now(birch, "web"), w.stateOf("web", amber, cedar)
 	w.patch(was, fmt.Sprintf(`{"metadata":{"finalizers":[%q,"test.example.com/hold"]}}`, was.Finalizers[0]))
 
 	w.patch(w.clusters[birch], `{"metadata":{"labels":{"ring":"0"}}}`)
@@ -96,7 +96,7 @@ func TestAHandOverToAnotherReleaseWaitsForTheRemoval(t *testing.T) {
 	w.has("web", "one", birch)
 	w.says(newer, v1.ReasonComplete, rowsSay(v1.ReasonNameTaken, 0), counts(v1.ClusterCounts{Selected: 2, Current: 2}))
 	w.says(older, v1.ReasonComplete, counts(v1.ClusterCounts{Selected: 1, Current: 1}))
-	if now := w.stands("web", amber, cedar); now != others {
+	if now := w.stateOf("web", amber, cedar); now != others {
 		t.Errorf("the others stand otherwise:\n%sthan\n%s", now, others)
 	}
 }

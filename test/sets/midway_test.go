@@ -103,11 +103,11 @@ func TestWhatWaitsForApprovalIsWhatUserClustersGet(t *testing.T) {
 // pending says which changes a set is to tell, as "item change from to", of how many clusters.
 func pending(want map[string]int32) func(*v1.AddonSet) error {
 	return func(found *v1.AddonSet) error {
-		told := map[string]int32{}
+		reported := map[string]int32{}
 		for _, one := range found.Status.Pending {
-			told[fmt.Sprintf("%s %s %s %s", one.Item, one.Change, one.From, one.To)] += one.Clusters
+			reported[fmt.Sprintf("%s %s %s %s", one.Item, one.Change, one.From, one.To)] += one.Clusters
 		}
-		if diff := cmp.Diff(want, told); diff != "" {
+		if diff := cmp.Diff(want, reported); diff != "" {
 			return fmt.Errorf("pending (-want +got):\n%s", diff)
 		}
 		return nil
@@ -139,12 +139,12 @@ func TestAClusterThatComesDuringAHaltGetsTheNewRevision(t *testing.T) {
 		spec.Rollout.ProgressDeadline = &metav1.Duration{Duration: 4 * time.Second} // only what never ends comes to it
 	})
 	w.says(of, v1.ReasonHalted)
-	stood := w.stands("web", birch, cedar)
+	before := w.stateOf("web", birch, cedar)
 	w.addCluster(placed{dune, "seed", dune, "1"})
 	w.has("web", "two", dune)
 	w.says(of, v1.ReasonHalted, counts(v1.ClusterCounts{Selected: 4, New: 1, Failed: 1, Behind: 2}))
 	w.stay("web", birch, cedar)
-	w.expectSame("those that wait", stood, w.stands("web", birch, cedar))
+	w.expectSame("those that wait", before, w.stateOf("web", birch, cedar))
 }
 
 // In the middle of a wave a user cluster is added, one that waits gets into the group before, and the one that moves is deleted. Red when
@@ -201,7 +201,8 @@ func TestManyRemovalsFromUserClustersWaitForApproval(t *testing.T) {
 	w.says(of, v1.ReasonComplete, counts(v1.ClusterCounts{Selected: 2, Current: 2}))
 
 	w.edit(of, func(spec *v1.AddonSetSpec) { spec.Addons = spec.Addons[:4] })
-	last := w.says(of, v1.ReasonRemovalNeedsApproval, message(fmt.Sprintf("2 removals wait for approval in: %s, %s", amber, birch)))
+	names := w.clusters[amber].Name + ", " + w.clusters[birch].Name
+	last := w.says(of, v1.ReasonRemovalNeedsApproval, message("2 removals wait for approval in: "+names))
 	w.annotate(of, v1.AnnotationRemovalApproved, last.Status.Removal.Word)
 	w.gone(w.target+"-e", both...)
 	w.says(of, v1.ReasonComplete, counts(v1.ClusterCounts{Selected: 2, Current: 2}))

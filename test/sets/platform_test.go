@@ -15,6 +15,7 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/cmd/wiring"
+	"github.com/trellis-addons/trellis/cmd/wiring/contents"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor"
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
@@ -183,7 +184,7 @@ func (w *world) runMaster() (stop func()) {
 }
 
 func kinds() fetch.Kinds {
-	return wiring.SourceKinds(outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback}))
+	return contents.Kinds(outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback}))
 }
 
 // runInstallations runs the seed's controller of installations until the returned function is called.

@@ -60,13 +60,13 @@ func TestARestoredSeedRemovesNothingFromUserClusters(t *testing.T) {
 	w.rolled(of, "two")
 	w.says(w.more(), v1.ReasonComplete)
 	w.has("more", "two", everywhere...)
-	besides := func(object client.Object) string {
+	exceptions := func(object client.Object) string {
 		if object.GetName() == "settings" {
 			return "" // they are deleted below
 		}
 		return asMade(object)
 	}
-	newer, others := w.objects(besides, w.target, restored...), w.objects(asMade, w.target+"-more", restored...)
+	newer, others := w.objects(exceptions, w.target, restored...), w.objects(asMade, w.target+"-more", restored...)
 
 	south := w.seeds[south]
 	south.unlist()
@@ -74,7 +74,7 @@ func TestARestoredSeedRemovesNothingFromUserClusters(t *testing.T) {
 	restore()
 	south.run()
 	w.repaired("web", "one", restored...) // by the backup
-	w.expectSame("objects", newer, w.objects(besides, w.target, restored...))
+	w.expectSame("objects", newer, w.objects(exceptions, w.target, restored...))
 	w.expectSame("objects of the other set", others, w.objects(asMade, w.target+"-more", restored...))
 	south.list()
 	w.has("web", "two", everywhere...)
@@ -85,7 +85,7 @@ func TestARestoredSeedRemovesNothingFromUserClusters(t *testing.T) {
 	}
 	w.has("more", "two", restored...)
 	w.expectSame("installations", made, w.uids("web", restored...))
-	w.expectSame("objects", newer, w.objects(besides, w.target, restored...))
+	w.expectSame("objects", newer, w.objects(exceptions, w.target, restored...))
 	w.expectSame("objects of the other set", others, w.objects(asMade, w.target+"-more", restored...))
 }
 

@@ -14,13 +14,13 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/cmd/wiring"
+	"github.com/trellis-addons/trellis/pkg/base/fairqueue"
 	"github.com/trellis-addons/trellis/pkg/controllers/addon"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
 	"github.com/trellis-addons/trellis/pkg/controllers/addonset"
 	"github.com/trellis-addons/trellis/pkg/controllers/coreaddon"
-	"github.com/trellis-addons/trellis/pkg/fairqueue"
 	"github.com/trellis-addons/trellis/pkg/fetch/store"
-	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
+	"github.com/trellis-addons/trellis/pkg/fleet/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/render/gotemplate"
 	"github.com/trellis-addons/trellis/pkg/render/images"
@@ -213,7 +213,7 @@ func (s *seed) runInstallations() (stop func()) {
 		Records: wiring.Records(made, key), InputsKey: key, Images: images.Rules{},
 		Options: addoninstallation.Options{
 			CatalogueNamespace: s.world.catalogue, DriftInterval: time.Second, OrderTimeout: 10 * time.Minute,
-			Passes: fairqueue.Limits{Workers: 4},
+			Limits: fairqueue.Limits{Workers: 4},
 		},
 	})
 	expect.NoError(t, err)

@@ -207,8 +207,8 @@ func (w *world) has(name, text string, clusters ...string) {
 	}
 }
 
-// stands are what a set wrote to clusters, as a text.
-func (w *world) stands(name string, clusters ...string) string {
+// stateOf are what a set wrote to clusters, as a text.
+func (w *world) stateOf(name string, clusters ...string) string {
 	w.t.Helper()
 	var text string
 	for _, cluster := range clusters {
@@ -222,7 +222,7 @@ func (w *world) stands(name string, clusters ...string) string {
 // stay fails the test where clusters are written, or their content changes.
 func (w *world) stay(name string, clusters ...string) {
 	w.t.Helper()
-	w.unchanged(soak, func() string { return w.stands(name, clusters...) })
+	w.unchanged(soak, func() string { return w.stateOf(name, clusters...) })
 }
 
 // unchanged fails the test where a state changes although a time goes by and the controllers of sets reconcile all sets after it. They do
@@ -277,8 +277,8 @@ func (w *world) saysOf(cluster, name string, reasons ...[2]string) *v1.AddonInst
 	w.t.Helper()
 	return expect.Object(w.t, w.home(cluster), w.installation(cluster, name), func(found *v1.AddonInstallation) error {
 		for _, one := range reasons {
-			if told := meta.FindStatusCondition(found.Status.Conditions, one[0]); told == nil || told.Reason != one[1] {
-				return fmt.Errorf("%s of %s is %+v, want %s", one[0], cluster, told, one[1])
+			if reported := meta.FindStatusCondition(found.Status.Conditions, one[0]); reported == nil || reported.Reason != one[1] {
+				return fmt.Errorf("%s of %s is %+v, want %s", one[0], cluster, reported, one[1])
 			}
 		}
 		return nil

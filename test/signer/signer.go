@@ -86,7 +86,7 @@ func (s *Signer) Sign(request []byte, life time.Duration, now time.Time) ([]byte
 		Subject: asked.Subject, NotBefore: now.Add(-backdated), NotAfter: now.Add(life), BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}}
-	lies, _ := s.told()
+	lies, _ := s.orders()
 	for _, lie := range lies {
 		if err := ways[lie].before(work); err != nil {
 			return nil, fmt.Errorf("lying by %s: %w", lie, err)
@@ -104,7 +104,7 @@ func (s *Signer) Sign(request []byte, life time.Duration, now time.Time) ([]byte
 	return signed, nil
 }
 
-func (s *Signer) told() (lies []Lie, fails bool) {
+func (s *Signer) orders() (lies []Lie, fails bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return s.lies, s.fails

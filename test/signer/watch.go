@@ -74,7 +74,7 @@ func (s *Signer) isTurn(request *certificatesv1.CertificateSigningRequest) bool 
 
 // answer writes a certificate into the request's status, or that there will be none.
 func (s *Signer) answer(ctx context.Context, c client.Client, request *certificatesv1.CertificateSigningRequest) error {
-	if _, fails := s.told(); fails {
+	if _, fails := s.orders(); fails {
 		request.Status.Conditions = append(request.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
 			Type: certificatesv1.CertificateFailed, Status: corev1.ConditionTrue, Reason: "SignerRefuses", Message: "the signer does not sign this",
 		})

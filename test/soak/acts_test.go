@@ -16,8 +16,8 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/install/revision"
 	"github.com/trellis-addons/trellis/pkg/render/kept"
-	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/test/bench/bar"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/hostile"
@@ -62,7 +62,7 @@ func (s *siege) perform(b *testing.B) {
 				s.clear(b, act, merged)
 			}
 		}
-		s.judge(b, act, quiet, under)
+		s.evaluate(b, act, quiet, under)
 		for _, manager := range s.managers() {
 			before := held[manager]
 			if act.Records > 0 {
@@ -91,12 +91,12 @@ func (s *siege) act(ctx context.Context, act hostile.Act) {
 	}
 }
 
-// judge holds the runs of an act to the bars.
-func (s *siege) judge(b *testing.B, act hostile.Act, quiet, under []measured) {
+// evaluate holds the runs of an act to the bars.
+func (s *siege) evaluate(b *testing.B, act hostile.Act, quiet, under []measured) {
 	b.Helper()
 	var applied, offered []float64
 	var most stored
-	var told hostile.Answers
+	var reported hostile.Answers
 	failed, fewest := 0, enough
 	for turn, one := range under {
 		b.Logf("%-16s %s", act.Name, one.against(quiet[turn]))
@@ -104,14 +104,14 @@ func (s *siege) judge(b *testing.B, act hostile.Act, quiet, under []measured) {
 		applied = append(applied, ratio(percentile(one.applied(), 99), percentile(quiet[turn].applied(), 99)))
 		offered = append(offered, ratio(percentile(one.offered, 50), percentile(quiet[turn].offered, 50)))
 		most = most.orMore(one.held)
-		told.Taken, told.Refused = told.Taken+one.answers.Taken, told.Refused+one.answers.Refused
+		reported.Taken, reported.Refused = reported.Taken+one.answers.Taken, reported.Refused+one.answers.Refused
 		failed, fewest = failed+one.failed, min(fewest, len(one.applied()), len(quiet[turn].applied()))
 	}
 	isLong := fewest >= enough // a budget takes a while to fill
-	isOther := told.Refused > 0 && !act.IsRefused || isLong && (told.Refused == 0 && act.IsRefused || most.records < act.Records)
-	if told.Taken == 0 || isOther {
+	isOther := reported.Refused > 0 && !act.IsRefused || isLong && (reported.Refused == 0 && act.IsRefused || most.records < act.Records)
+	if reported.Taken == 0 || isOther {
 		b.Errorf("act %s is not what it says: %d writes were taken, %d refused, and %d KiB of records made",
-			act.Name, told.Taken, told.Refused, most.records>>10)
+			act.Name, reported.Taken, reported.Refused, most.records>>10)
 	}
 	unit := func(name string) string { return act.Name + "-" + name }
 	b.Logf("%-16s against the quiet run of each turn: applied (p99) %.2f times, another catalogue (p50) %.2f times", act.Name, applied, offered)

@@ -24,7 +24,7 @@ type event struct {
 	// weight is how often it comes, beside the others'.
 	weight int
 	// do does it. Errors of the seed are no failure: others stand in the way on purpose.
-	do func(ctx context.Context, p *platform, random *rand.Rand) (told string)
+	do func(ctx context.Context, p *platform, random *rand.Rand) (reported string)
 }
 
 // kills end the life of a process, so that what it held can't be compared over them.

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestWhatGrewIsTold: Red when a manager that holds more of anything passes as one that came to rest, or one that holds a little more does not.
-func TestWhatGrewIsTold(t *testing.T) {
+// TestWhatGrewIsReported: Red when a manager that holds more of anything passes as one that came to rest, or one that holds a little more does not.
+func TestWhatGrewIsReported(t *testing.T) {
 	before := usage{heap: 20 << 20, goroutines: 100, files: 40, children: 4, stored: 10}
 	for _, test := range []struct {
 		what string

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/installation"
+	"github.com/trellis-addons/trellis/pkg/fleet/installation"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/sandbox"
@@ -61,9 +61,9 @@ func (p *platform) usage(t testing.TB, manager string) usage {
 	pid := p.Manager(manager).Process().PID()
 	files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
 	expect.NoError(t, err)
-	told := p.metrics(t, manager)
+	reported := p.metrics(t, manager)
 	return usage{
-		heap: int(told["go_memstats_heap_alloc_bytes"]), goroutines: int(told["go_goroutines"]), files: len(files),
+		heap: int(reported["go_memstats_heap_alloc_bytes"]), goroutines: int(reported["go_goroutines"]), files: len(files),
 		children: len(childrenOf(pid)), stored: filesBelow(p.Manager(manager).Store()),
 	}
 }
@@ -71,7 +71,7 @@ func (p *platform) usage(t testing.TB, manager string) usage {
 // metrics are those without labels.
 func (p *platform) metrics(t testing.TB, manager string) map[string]float64 {
 	t.Helper()
-	told := map[string]float64{}
+	reported := map[string]float64{}
 	expect.Eventually(t, expect.Patience, func() error {
 		content, err := fleet.Get(t.Context(), p.Manager(manager).MetricsURL())
 		if err != nil {
@@ -80,13 +80,13 @@ func (p *platform) metrics(t testing.TB, manager string) map[string]float64 {
 		for line := range strings.Lines(string(content)) {
 			if name, text, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
 				if value, err := strconv.ParseFloat(text, 64); err == nil {
-					told[name] = value
+					reported[name] = value
 				}
 			}
 		}
 		return nil
 	})
-	return told
+	return reported
 }
 
 // childrenOf are the processes whose parent is the given one.
@@ -266,11 +266,11 @@ func (p *platform) etcdBytes(t testing.TB) int {
 	response, err := http.DefaultClient.Do(request)
 	expect.NoError(t, err)
 	defer response.Body.Close()
-	var told struct {
+	var reported struct {
 		InUse int `json:"dbSizeInUse,string"`
 	}
-	if err := json.NewDecoder(response.Body).Decode(&told); err != nil || told.InUse == 0 {
-		t.Fatalf("asking etcd for its size: %v, %d bytes", err, told.InUse)
+	if err := json.NewDecoder(response.Body).Decode(&reported); err != nil || reported.InUse == 0 {
+		t.Fatalf("asking etcd for its size: %v, %d bytes", err, reported.InUse)
 	}
-	return told.InUse
+	return reported.InUse
 }

@@ -15,12 +15,13 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/cmd/wiring"
+	"github.com/trellis-addons/trellis/cmd/wiring/contents"
+	"github.com/trellis-addons/trellis/pkg/base/fairqueue"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
-	"github.com/trellis-addons/trellis/pkg/fairqueue"
 	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 	"github.com/trellis-addons/trellis/pkg/fetch/store"
-	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
+	"github.com/trellis-addons/trellis/pkg/fleet/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/render/gotemplate"
 	"github.com/trellis-addons/trellis/pkg/render/kept"
@@ -111,7 +112,7 @@ func (s *seed) run() (content *store.Store, end func()) {
 	s.t.Helper()
 	mgr := kit.Seed(s.t, fleet.Shared().Cluster("seed").Config, catalogue)
 	network := outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback})
-	kinds := wiring.SourceKinds(network)
+	kinds := contents.Kinds(network)
 	content, err := store.New(store.Options{Folder: s.folder, Kinds: kinds, Interval: lookedAgainIn})
 	expect.NoError(s.t, err)
 	renders := kept.New(kept.Options{
@@ -120,7 +121,7 @@ func (s *seed) run() (content *store.Store, end func()) {
 	key := []byte("key")
 	dependencies, err := wiring.AddonInstallation(mgr.Context(), mgr.Seed, mergedcatalogue.New(logr.Discard()), wiring.InstallationParts{
 		Namespace: catalogue, SourceKinds: kinds, Store: content, Renders: renders, Records: wiring.Records(mgr, key), InputsKey: key,
-		Options: addoninstallation.Options{CatalogueNamespace: catalogue, DriftInterval: time.Hour, Passes: fairqueue.Limits{Workers: 10}},
+		Options: addoninstallation.Options{CatalogueNamespace: catalogue, DriftInterval: time.Hour, Limits: fairqueue.Limits{Workers: 10}},
 	})
 	expect.NoError(s.t, err)
 	mgr.SetUp(addoninstallation.New(dependencies))

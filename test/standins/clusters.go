@@ -9,11 +9,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
-	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/world"
 )
 
@@ -176,7 +176,7 @@ func (c *Clusters) changeStatus(t testing.TB, name string, change func(*kkpv1.Cl
 
 func (c *Clusters) write(t testing.TB, name string, write func(context.Context, *kkpv1.Cluster) error) {
 	t.Helper()
-	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	err := expect.PastConflicts(t.Context(), func() error {
 		found := &kkpv1.Cluster{}
 		if err := c.client.Get(t.Context(), client.ObjectKey{Name: name}, found); err != nil {
 			return err

@@ -9,7 +9,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -131,7 +130,7 @@ func (c Copies) annotate(ctx context.Context, name, annotation, value string) er
 // put makes an object, or has it changed.
 func (c Copies) put(t testing.TB, object client.Object, change func() error) {
 	t.Helper()
-	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	err := expect.PastConflicts(t.Context(), func() error {
 		err := c.Client.Get(t.Context(), client.ObjectKeyFromObject(object), object)
 		if client.IgnoreNotFound(err) != nil {
 			return err

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	grants "github.com/trellis-addons/trellis/pkg/installation"
+	"github.com/trellis-addons/trellis/pkg/fleet/installation"
 )
 
 const notAnswering = "the user cluster's API server does not answer"
@@ -104,7 +104,7 @@ func (c *course) isGone(installation *v1.AddonInstallation, act Act, now time.Ti
 	}
 	installation.Status.ObservedGeneration = installation.Generation
 	if act.Fate == Unreachable {
-		setReady(installation, metav1.ConditionUnknown, v1.ReasonClusterUnreachable, notAnswering+"; the removal waits for it")
+		setReady(installation, metav1.ConditionUnknown, v1.ReasonClusterUnreachable, notAnswering+"; the removal waits until this is solved")
 		return false, 0
 	}
 	if c.removing.IsZero() {
@@ -119,8 +119,8 @@ func (c *course) isGone(installation *v1.AddonInstallation, act Act, now time.Ti
 }
 
 // appliedBy is what applying the present spec leaves; its time is not set.
-func appliedBy(installation *v1.AddonInstallation) v1.AppliedState {
-	spec := installation.Spec.DeepCopy()
+func appliedBy(object *v1.AddonInstallation) v1.AppliedState {
+	spec := object.Spec.DeepCopy()
 	spec.Paused, spec.DeletionPolicy = false, "" // no part of what is rendered
 	content, err := json.Marshal(spec)
 	if err != nil {
@@ -132,7 +132,7 @@ func appliedBy(installation *v1.AddonInstallation) v1.AppliedState {
 		Addon: string(spec.AddonRef.Name), Version: spec.AddonRef.Version, EntryDigest: spec.AddonRef.Digest,
 		ArtifactDigest: "sha256:" + inputs, Inputs: inputs, Objects: inputs,
 	}
-	if granted, isGrant := grants.ReadGrant(installation.Annotations[v1.AnnotationPlatformValues]); isGrant {
+	if granted, isGrant := installation.ReadGrant(object.Annotations[v1.AnnotationPlatformValues]); isGrant {
 		applied.PlatformValues = granted.Content
 		applied.Inputs += granted.Content
 	}

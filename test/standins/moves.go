@@ -43,9 +43,9 @@ type Moves struct {
 	// items are how many installations of a cluster are written in this roll.
 	items int
 	all   map[string]*move
-	// told of each installation, "<cluster>/<installation>", by a Player.
-	told  map[string]told
-	peaks []int
+	// reported of each installation, "<cluster>/<installation>", by a Player.
+	reported map[string]reported
+	peaks    []int
 	// halted: nothing may begin to move; unordered: groups don't count.
 	halted, unordered bool
 	complaints        []string
@@ -60,8 +60,8 @@ type move struct {
 	failed  bool
 }
 
-// told is what a Player said of an installation last.
-type told struct {
+// reported is what a Player said of an installation last.
+type reported struct {
 	digest string
 	// ready since; gone: it is no more. Both were sent at a time before which nobody knows.
 	ready, gone bool
@@ -70,7 +70,7 @@ type told struct {
 
 // NewMoves expects nothing yet.
 func NewMoves(waves Waves) *Moves {
-	return &Moves{waves: waves, all: map[string]*move{}, told: map[string]told{}, peaks: make([]int, len(waves.Limits))}
+	return &Moves{waves: waves, all: map[string]*move{}, reported: map[string]reported{}, peaks: make([]int, len(waves.Limits))}
 }
 
 // Begin begins a roll in which all those clusters are behind, in each of which so many installations are written. What is written in
@@ -131,8 +131,8 @@ func (m *Moves) wrote(write Write) {
 		m.begins(write, moved)
 	}
 	before, isKnown := moved.written[write.Installation]
-	isTold := m.told[write.Cluster+"/"+write.Installation].digest == write.Digest
-	if isKnown && !isTold && before.Digest == write.Digest && before.Moved.Before(write.Moved) {
+	isReported := m.reported[write.Cluster+"/"+write.Installation].digest == write.Digest
+	if isKnown && !isReported && before.Digest == write.Digest && before.Moved.Before(write.Moved) {
 		write.Moved = before.Moved // written by two leaders at once: the first goes by its own time
 	}
 	moved.written[write.Installation] = write
@@ -173,7 +173,7 @@ func (m *Moves) holding(group int, at time.Time) string {
 				lacks = append(lacks, item+" is not Ready")
 			} else if left := free.Sub(at); left > 0 {
 				lacks = append(lacks, fmt.Sprintf("%s for %s still: written %s, told %+v", item, left,
-					other.written[item].Moved.Format(time.RFC3339Nano), m.told[other.name+"/"+item]))
+					other.written[item].Moved.Format(time.RFC3339Nano), m.reported[other.name+"/"+item]))
 			}
 		}
 		all = append(all, fmt.Sprintf("%s (%d of %d written, %q)", other.name, len(other.written), m.items, lacks))
@@ -206,7 +206,7 @@ func (m *Moves) isFree(of *move, at time.Time) bool {
 
 // free is from when on what was written last holds the place no longer; false: nothing says so yet.
 func (m *Moves) free(of *move, item string) (time.Time, bool) {
-	said, write := m.told[of.name+"/"+item], of.written[item]
+	said, write := m.reported[of.name+"/"+item], of.written[item]
 	if write.Method == http.MethodDelete {
 		return said.sent, said.gone
 	}
@@ -219,12 +219,12 @@ func (m *Moves) Saved(installation *v1.AddonInstallation, sent time.Time) {
 	defer m.mutex.Unlock()
 	name, digest := ClusterOf(installation.Namespace), installation.Annotations[v1.AnnotationDigest]
 	ready := meta.FindStatusCondition(installation.Status.Conditions, v1.ConditionReady)
-	said := told{digest: digest, sent: sent, since: ready.LastTransitionTime.Truncate(time.Second)} // as the API server keeps it
+	said := reported{digest: digest, sent: sent, since: ready.LastTransitionTime.Truncate(time.Second)} // as the API server keeps it
 	if applied := installation.Status.LastApplied; applied != nil && applied.Time != nil {
 		said.since = later(said.since, applied.Time.Time)
 	}
 	said.ready = ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == installation.Generation
-	m.told[name+"/"+installation.Name] = said
+	m.reported[name+"/"+installation.Name] = said
 	moved := m.all[name]
 	if moved == nil || ready.Reason != v1.ReasonRolledBack {
 		return
@@ -239,7 +239,7 @@ func (m *Moves) Saved(installation *v1.AddonInstallation, sent time.Time) {
 func (m *Moves) Gone(installation *v1.AddonInstallation, sent time.Time) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	m.told[ClusterOf(installation.Namespace)+"/"+installation.Name] = told{gone: true, sent: sent}
+	m.reported[ClusterOf(installation.Namespace)+"/"+installation.Name] = reported{gone: true, sent: sent}
 }
 
 func later(one, other time.Time) time.Time {

@@ -27,7 +27,7 @@ type happening struct {
 
 // What breaks the waves is told, and what keeps to them is not. Red when a place is counted free before the soak, when the order of
 // groups isn't looked at, when a Ready of before counts, or when a write that is repeated neither takes a place nor keeps one.
-func TestMovesTellWhatBreaksTheWaves(t *testing.T) {
+func TestMovesReportWhatBreaksTheWaves(t *testing.T) {
 	ready := func(at int, cluster string) happening {
 		return happening{at: at, cluster: cluster, said: "web", state: metav1.ConditionTrue, reason: v1.ReasonReady}
 	}

@@ -46,14 +46,14 @@ type Observer interface {
 	Gone(installation *v1.AddonInstallation, sent time.Time)
 }
 
-// Tell has observers told from now on.
-func (p *Player) Tell(observers ...Observer) {
+// Notify has observers told from now on.
+func (p *Player) Notify(observers ...Observer) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	p.observers = append(p.observers, observers...)
 }
 
-func (p *Player) told() []Observer {
+func (p *Player) observersNow() []Observer {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	return p.observers
@@ -115,14 +115,14 @@ func (p *Player) Reconcile(ctx context.Context, request reconcile.Request) (reco
 	if err := p.client.Get(ctx, request.NamespacedName, found); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	wait, err := p.pass(ctx, found)
+	wait, err := p.reconcile(ctx, found)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return reconcile.Result{RequeueAfter: time.Second}, nil
 	}
 	return reconcile.Result{RequeueAfter: wait}, err
 }
 
-func (p *Player) pass(ctx context.Context, found *v1.AddonInstallation) (time.Duration, error) {
+func (p *Player) reconcile(ctx context.Context, found *v1.AddonInstallation) (time.Duration, error) {
 	if p.isOld(found) { // its successor is on its way
 		return 0, nil
 	}
@@ -173,7 +173,7 @@ func (p *Player) remove(ctx context.Context, found *v1.AddonInstallation) (time.
 	found.Status = before.Status
 	found.Finalizers = slices.DeleteFunc(found.Finalizers, func(one string) bool { return one == v1.FinalizerCleanupInstallation })
 	sent := time.Now()
-	for _, observer := range p.told() {
+	for _, observer := range p.observersNow() {
 		observer.Gone(found, sent)
 	}
 	if err := p.client.Patch(ctx, found, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
@@ -201,7 +201,7 @@ func (p *Player) save(ctx context.Context, before, after *v1.AddonInstallation) 
 		return nil
 	}
 	sent := time.Now()
-	for _, observer := range p.told() {
+	for _, observer := range p.observersNow() {
 		observer.Saved(after, sent)
 	}
 	if err := p.client.Status().Update(ctx, after); err != nil {

@@ -10,7 +10,7 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/given"
@@ -22,7 +22,7 @@ func asked(clusterName, version string) *v1.AddonInstallation {
 
 // Clusters are such as the product finds them, and the player does on an API server what courses say: by cluster, and otherwise once it
 // is directed so. Red when a Cluster isn't found, when a status is written though nothing changed, or when a dead cluster lets go.
-func TestAPlatformOfStandIns(t *testing.T) {
+func TestAPlatformOfStubs(t *testing.T) {
 	config := fleet.Shared().Cluster("seed").Config
 	clusters := NewClusters(t, config)
 	rings := func(number int) map[string]string { return map[string]string{"ring": strconv.Itoa(number % 4)} }

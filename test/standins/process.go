@@ -21,7 +21,7 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/fence"
+	"github.com/trellis-addons/trellis/pkg/base/fence"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/gate"
 	"github.com/trellis-addons/trellis/test/world"
@@ -123,9 +123,9 @@ func Start(t testing.TB, through *gate.Gate, who string, work Assignment) *fleet
 	if err := os.WriteFile(path, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	told := filepath.Join(folder, "log")
+	reported := filepath.Join(folder, "log")
 	process, err := fleet.Shared().Run(fleet.Command{
-		Name: who, Path: binary, Environment: []string{childVariable + "=" + path}, Home: folder, Log: told,
+		Name: who, Path: binary, Environment: []string{childVariable + "=" + path}, Home: folder, Log: reported,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +133,7 @@ func Start(t testing.TB, through *gate.Gate, who string, work Assignment) *fleet
 	t.Cleanup(func() {
 		process.Kill()
 		if t.Failed() {
-			t.Logf("the end of the log of %s:\n%s", who, fleet.Tail(told, linesShown))
+			t.Logf("the end of the log of %s:\n%s", who, fleet.Tail(reported, linesShown))
 		}
 	})
 	return process

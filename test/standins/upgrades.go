@@ -7,14 +7,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/trellis-addons/trellis/cmd/wiring"
-	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
 	"github.com/trellis-addons/trellis/pkg/controllers/addon"
 	"github.com/trellis-addons/trellis/pkg/controllers/addonset"
 	"github.com/trellis-addons/trellis/pkg/controllers/clusterupgrade"
 	"github.com/trellis-addons/trellis/pkg/controllers/coreaddon"
-	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
-	"github.com/trellis-addons/trellis/pkg/target"
-	"github.com/trellis-addons/trellis/pkg/upgrade"
+	"github.com/trellis-addons/trellis/pkg/fleet/mergedcatalogue"
+	"github.com/trellis-addons/trellis/pkg/fleet/upgrade"
 	"github.com/trellis-addons/trellis/test/clusterapi"
 )
 

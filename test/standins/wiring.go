@@ -8,7 +8,7 @@ import (
 
 	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/controllers/addonset"
-	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
+	"github.com/trellis-addons/trellis/pkg/fleet/mergedcatalogue"
 )
 
 // setUp puts the set controller, and where upgrades are to wait the others, into a manager, as the program of a seed has them.

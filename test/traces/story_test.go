@@ -17,14 +17,14 @@ import (
 )
 
 // A pass of an installation is told step by step and call by call, its fetch by itself, and nothing that people wrote is told.
-func TestAnInstallationIsToldStepByStep(t *testing.T) {
+func TestAnInstallationIsTracedStepByStep(t *testing.T) {
 	long.Skip(t, "endtoend", "tests of single packages have what a trace says")
 	w, to := newWorld(t), collector.Start(t)
 	w.offer(t)
 	seed := w.start(t, "seed-controller-manager", "--tracing-endpoint", to.URL, "--tracing-sampling-ratio", "1", "--query-bind-address", "0")
-	wish := installation()
-	expect.Create(t, w.client, wish)
-	expect.HasCondition(t, w.client, wish, expect.Is(kubermaticv1.ConditionReady, "True", ""))
+	request := installation()
+	expect.Create(t, w.client, request)
+	expect.HasCondition(t, w.client, request, expect.Is(kubermaticv1.ConditionReady, "True", ""))
 	_ = seed.Signal(syscall.SIGTERM)
 	select {
 	case <-seed.Done():
@@ -34,8 +34,8 @@ func TestAnInstallationIsToldStepByStep(t *testing.T) {
 
 	spans := to.Spans(t)
 	story := golden.NewStory("An installation, as its traces tell it", w.host(t), "GIT")
-	story.Tell("the pass that installs", collector.Tree(spans, traceWith(t, spans, "render go-template"))...)
-	story.Tell("the fetch of what it installs", collector.Tree(spans, traceWith(t, spans, "fetch git"))...)
+	story.Add("the pass that installs", collector.Tree(spans, traceWith(t, spans, "render go-template"))...)
+	story.Add("the fetch of what it installs", collector.Tree(spans, traceWith(t, spans, "fetch git"))...)
 	story.Match(t, "testdata/installation.txt")
 
 	resource := []string{"service.name=trellis-seed", "service.version="}
@@ -48,7 +48,7 @@ func TestAnInstallationIsToldStepByStep(t *testing.T) {
 }
 
 // The master's manager is traced, too.
-func TestTheMasterIsTold(t *testing.T) {
+func TestTheMasterIsTraced(t *testing.T) {
 	long.Skip(t, "endtoend", "tests of single packages have what a trace says")
 	w, to := newWorld(t), collector.Start(t)
 	source := &kubermaticv1.Source{Git: &kubermaticv1.GitSource{Remote: "https://git.example.com/" + planted}}

@@ -25,7 +25,7 @@ const (
 	alike = "04112f8abdcdf2c06ca0e0ef74bdd58416b85e01"
 )
 
-var former = flag.String("former", alike, "the commit whose release this one takes the place of; managers beside each other are always tried with "+older)
+var previous = flag.String("former", alike, "the commit whose release this one takes the place of; managers beside each other are always tried with "+older)
 
 // release is a checkout with its programs.
 type release struct {
@@ -89,14 +89,14 @@ func buildRelease(commit string) (release, error) {
 		return release{}, err
 	}
 	if commit != "" {
-		return buildFormer(root, commit)
+		return buildPrevious(root, commit)
 	}
 	now := newRelease("this release", root, filepath.Join(folder, "now"))
 	return now, binaries.BuildOwn(context.Background(), root, now.programs, "./cmd/...", pod.EnterPackage)
 }
 
-// buildFormer takes the former release out of the history of the repository, and builds it, unless the cache has it.
-func buildFormer(root, commit string) (release, error) {
+// buildPrevious takes the former release out of the history of the repository, and builds it, unless the cache has it.
+func buildPrevious(root, commit string) (release, error) {
 	found, err := git(root, "rev-parse", "--verify", commit+"^{commit}")
 	if err != nil {
 		return release{}, fmt.Errorf("there is no commit %s, maybe since the clone is shallow: run git fetch --unshallow, or name another "+

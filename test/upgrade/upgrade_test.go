@@ -145,7 +145,7 @@ func (p *platform) versions() map[string]string {
 func TestAnUpgradeTouchesNothing(t *testing.T) {
 	long.Skip(t, "upgrade", "the release of an early commit is built, installed and replaced")
 	t.Parallel() // most of the time somebody waits
-	before, now := both(t, *former)
+	before, now := both(t, *previous)
 	p := newPlatform(t)
 	p.begin(before, *count)
 	p.rested(seedName, *count, marks{})

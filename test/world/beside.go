@@ -18,11 +18,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
 )
 
-// Beside finds Clusters that are not KKP's beside those of another Finder. They are in memory: no test needs their kind for it.
+// Beside finds Clusters that are not KKP's in addition to those of another Finder. They are in memory, so tests need
+// no CRD for them.
 type Beside struct {
 	cluster.Finder
 	Reader cluster.LiveReader
@@ -30,16 +31,16 @@ type Beside struct {
 	mutex    sync.Mutex
 	made     int
 	clusters []target.Description
-	tell     []func(target.Description)
+	notify   []func(target.Description)
 }
 
-// Over puts them beside what finds KKP's Clusters, of a manager that is to be started.
+// Over adds them to the Finder of KKP's Clusters of a manager that is to be started.
 func (b *Beside) Over(finder cluster.Finder, live cluster.LiveReader) *Beside {
 	b.Finder, b.Reader = finder, live
 	return b
 }
 
-// Make a Cluster in a namespace, which is Ready and has a version.
+// Make creates a Cluster in a namespace, which is Ready and has a version.
 func (b *Beside) Make(namespace, name string, change ...func(*target.Description)) target.Description {
 	b.mutex.Lock()
 	b.made++
@@ -63,7 +64,7 @@ func (b *Beside) Make(namespace, name string, change ...func(*target.Description
 	return made
 }
 
-// Put a Cluster as it is from now on.
+// Put replaces a Cluster.
 func (b *Beside) Put(changed target.Description) {
 	b.mutex.Lock()
 	b.clusters = append(b.without(changed.Ref), changed)
@@ -71,7 +72,7 @@ func (b *Beside) Put(changed target.Description) {
 	b.changed(changed)
 }
 
-// Remove a Cluster.
+// Remove removes a Cluster.
 func (b *Beside) Remove(gone target.Description) {
 	b.mutex.Lock()
 	b.clusters = b.without(gone.Ref)
@@ -87,9 +88,9 @@ func (b *Beside) without(ref target.Ref) []target.Description {
 
 func (b *Beside) changed(about target.Description) {
 	b.mutex.Lock()
-	tell := slices.Clone(b.tell)
+	notify := slices.Clone(b.notify)
 	b.mutex.Unlock()
-	for _, one := range tell {
+	for _, one := range notify {
 		one(about)
 	}
 }
@@ -166,23 +167,23 @@ func (b *Beside) Live(ctx context.Context, ref target.Ref) (target.Description, 
 // Watch implements cluster.Finder.
 func (b *Beside) Watch(informers cache.Cache, requests cluster.Requests, relevant cluster.Relevant) source.Source {
 	beside := source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		told := func(about target.Description) {
+		reported := func(about target.Description) {
 			for _, one := range requests(ctx, about) {
 				queue.Add(one)
 			}
 		}
 		b.mutex.Lock()
-		b.tell = append(b.tell, told)
+		b.notify = append(b.notify, reported)
 		b.mutex.Unlock()
 		for _, one := range b.all() {
-			told(one)
+			reported(one)
 		}
 		return nil
 	})
 	return both{b.Finder.Watch(informers, requests, relevant), beside}
 }
 
-// both are two sources as one.
+// both combines two sources.
 type both struct{ one, other source.Source }
 
 // Start implements source.Source.

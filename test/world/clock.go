@@ -11,7 +11,7 @@ import (
 
 const tick = 10 * time.Millisecond
 
-// RunningClock goes on like the real clock until the end of the test, and a test may set it forward.
+// RunningClock runs like the real clock until the end of the test, and a test may set it forward.
 func RunningClock(t testing.TB) *clocktesting.FakeClock {
 	t.Helper()
 	made := clocktesting.NewFakeClock(time.Now())
@@ -19,13 +19,13 @@ func RunningClock(t testing.TB) *clocktesting.FakeClock {
 	return made
 }
 
-// Hurry has a clock go so many times as fast while something is waited for.
+// Hurry makes a clock run so many times as fast during a wait.
 func Hurry(clock *clocktesting.FakeClock, times int, wait func()) {
 	defer everyTick(func(passed time.Duration) { clock.Step(passed * time.Duration(times-1)) })()
 	wait()
 }
 
-// everyTick says again and again how much time has passed, until the returned function is called.
+// everyTick repeatedly calls do with the passed time, until the returned function is called.
 func everyTick(do func(passed time.Duration)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup

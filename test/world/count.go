@@ -32,21 +32,21 @@ func newReconciliations() *Reconciliations {
 	return &Reconciliations{began: map[reconciled]int{}, ended: map[reconciled]int{}}
 }
 
-// Began is how many reconciliations of the object the controller has begun.
+// Began is the number of reconciliations of the object that the controller has begun.
 func (r *Reconciliations) Began(controller, namespace, name string) int {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	return r.began[reconciled{controller, namespace, name}]
 }
 
-// Ended is how many reconciliations of the object the controller has ended, well or with an error.
+// Ended is the number of reconciliations of the object that the controller has ended, with or without an error.
 func (r *Reconciliations) Ended(controller, namespace, name string) int {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	return r.ended[reconciled{controller, namespace, name}]
 }
 
-// All is how many reconciliations the controller has ended, of all objects.
+// All is the number of reconciliations that the controller has ended, of all objects.
 func (r *Reconciliations) All(controller string) int {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -59,7 +59,7 @@ func (r *Reconciliations) All(controller string) int {
 	return total
 }
 
-// of are the objects that the controller has begun to reconcile, with how often.
+// of are the objects that the controller has begun to reconcile, with the number of times.
 func (r *Reconciliations) of(controller string) map[reconciled]int {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -72,7 +72,7 @@ func (r *Reconciliations) of(controller string) map[reconciled]int {
 	return known
 }
 
-// inLogs makes a manager's logger count. The logger that the manager had still gets what it takes.
+// inLogs makes a manager's logger count. The previous logger of the manager still gets the lines of its verbosity.
 func (r *Reconciliations) inLogs(options *manager.Options) {
 	options.Logger = logr.New(countingSink{counts: r, next: options.Logger.GetSink(), values: map[string]string{}})
 }

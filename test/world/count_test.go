@@ -14,7 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// Red when controller-runtime begins or ends a reconciliation with another log line, or names the object otherwise.
+// TestCountsReconciliations fails when controller-runtime begins or ends a reconciliation with another log line, or
+// names the object in another way.
 func TestCountsReconciliations(t *testing.T) {
 	counts, options := newReconciliations(), manager.Options{}
 	counts.inLogs(&options)
@@ -73,7 +74,8 @@ func TestCountsReconciliations(t *testing.T) {
 	}
 }
 
-// Red when the lines that are counted are lost to the logger that a test gave to its manager, or when it gets others.
+// TestCountingPassesOnWhatTheLoggerTakes fails when the counted lines do not reach the logger that a test gave to its
+// manager, or when it gets others.
 func TestCountingPassesOnWhatTheLoggerTakes(t *testing.T) {
 	taken := &sink{}
 	options := manager.Options{Logger: logr.New(taken)}
@@ -86,7 +88,7 @@ func TestCountingPassesOnWhatTheLoggerTakes(t *testing.T) {
 	}
 }
 
-// sink takes verbosity 0.
+// sink accepts verbosity 0.
 type sink struct{ lines []string }
 
 func (s *sink) Init(logr.RuntimeInfo)                   {}
@@ -104,7 +106,7 @@ func TestNameIsALabelOfItsOwn(t *testing.T) {
 			for range 2 {
 				name := Name(t)
 				if len(name) > 30 || !label.MatchString(name) {
-					t.Errorf("%q is no DNS label of at most 30 characters", name)
+					t.Errorf("%q is not a DNS label of at most 30 characters", name)
 				}
 				if seen[name] {
 					t.Errorf("%q is given twice", name)

@@ -12,7 +12,8 @@ import (
 var named atomic.Int64
 
 // Name is a DNS label of at most 30 characters that begins with the name of the test and is unique in this run of its
-// package: names of namespaces, Clusters and other objects of one test are made from it, so that tests run in parallel.
+// package. Names of namespaces, Clusters and other objects of one test are derived from it, so that tests run in
+// parallel.
 func Name(t testing.TB) string {
 	t.Helper()
 	whole := t.Name()

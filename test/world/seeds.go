@@ -8,13 +8,13 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
+	"github.com/trellis-addons/trellis/pkg/fleet/mergedcatalogue"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/given"
 )
 
-// UserCluster makes a Cluster of KKP that is up, in a namespace of its own, with its kubeconfig where there is one. Changes are of what
-// it is made with, its status too.
+// UserCluster creates a Cluster of KKP that is up, in its own namespace, with its kubeconfig if there is one. Changes
+// are applied to its initial state, including its status.
 func UserCluster(t testing.TB, with client.Client, name string, kubeconfig []byte, changes ...func(*kkpv1.Cluster)) *kkpv1.Cluster {
 	t.Helper()
 	made := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -33,7 +33,7 @@ func UserCluster(t testing.TB, with client.Client, name string, kubeconfig []byt
 	return made
 }
 
-// UseKey has marks count from now on, by a key of the distributor's in a namespace of the seed.
+// UseKey makes marks count from now on, by a key of the distributor in a namespace of the seed.
 func UseKey(t testing.TB, with client.Client, marks *mergedcatalogue.Marks, namespace string, key []byte) {
 	t.Helper()
 	expect.Create(t, with, given.Secret(namespace, v1.SecretCatalogueKey, map[string][]byte{v1.MarkKeyField: key}))

@@ -21,7 +21,7 @@ import (
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// queues are those of a manager's controllers, by name. Controllers give theirs when they start.
+// queues are those of a manager's controllers, by name. Controllers add theirs when they start.
 type queues struct {
 	mutex  sync.Mutex
 	byName map[string]queue
@@ -66,9 +66,9 @@ func (q *queues) keep(added controller.Controller) error {
 	}))
 }
 
-// Settle makes each controller, in this order, reconcile once more every object that it has reconciled, and waits for
+// Settle makes each controller, in this order, reconcile every object again that it has reconciled, and waits for
 // that. A check afterwards replaces waiting to see that nothing happens: see Stays. Settle does not wait for events:
-// await first what the controllers must have seen, by a condition or by After.
+// await first the events that the controllers must have seen, by a condition or by After.
 func (m *Manager) Settle(controllers ...string) {
 	m.t.Helper()
 	for _, name := range controllers {
@@ -123,7 +123,7 @@ func (m *Manager) AtRest(controller string, object client.Object) {
 	m.reach(of, m.Began(of.controller, of.namespace, of.name))
 }
 
-// request queues an object behind all others: what a controller lists at its start has a low priority.
+// request queues an object behind all others: objects that a controller lists at its start have a low priority.
 func (m *Manager) request(of reconciled) {
 	m.t.Helper()
 	one := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: of.namespace, Name: of.name}}

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// Stale has lists of one kind be as an API server answers whose cache is behind: edited, with nothing
-// after it. Single objects, and lists of what is there now, are asked for past that.
+// Stale makes lists of one kind look like those of an API server with a stale cache: edited, without later events.
+// Single objects, and consistent lists, are read past that.
 type Stale struct {
-	// Next answers.
+	// Next answers the requests.
 	Next http.RoundTripper
 	// Plural is the resource whose lists are edited.
 	Plural string
@@ -24,18 +24,18 @@ func (s Stale) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.Method != http.MethodGet || !strings.HasSuffix(request.URL.Path, "/"+s.Plural) {
 		return s.Next.RoundTrip(request)
 	}
-	if query.Get("watch") == "" && !query.Has("resourceVersion") { // who names none wants what is there now
+	if query.Get("watch") == "" && !query.Has("resourceVersion") { // without a resourceVersion the list must be current
 		return s.Next.RoundTrip(request)
 	}
 	if query.Get("watch") != "" {
-		if query.Get("sendInitialEvents") != "" { // a client that can't have a list by a watch lists
+		if query.Get("sendInitialEvents") != "" { // a client that can't get a list by a watch lists
 			return Answered(request, http.StatusBadRequest, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":400}`)), nil
 		}
 		<-request.Context().Done()
 		return nil, request.Context().Err()
 	}
 	request = request.Clone(request.Context())
-	request.Header.Set("Accept", "application/json") // it is edited
+	request.Header.Set("Accept", "application/json") // the answer is edited
 	response, err := s.Next.RoundTrip(request)
 	if err != nil || response.StatusCode != http.StatusOK {
 		return response, err
@@ -54,7 +54,7 @@ func (s Stale) RoundTrip(request *http.Request) (*http.Response, error) {
 	return Answered(request, http.StatusOK, content), nil
 }
 
-// Answered is an answer with a body of JSON.
+// Answered is an answer with a JSON body.
 func Answered(to *http.Request, code int, content []byte) *http.Response {
 	return &http.Response{
 		StatusCode: code, Request: to, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: int64(len(content)),

@@ -1,5 +1,5 @@
-// Package world starts what controllers are tried in: an API server of the fleet with the kinds that they know, and a manager
-// that is put together as the programs' own.
+// Package world starts the environment of tests of controllers: an API server of the fleet with the kinds that they
+// know, and a manager that is assembled like the programs' own.
 package world
 
 import (
@@ -21,16 +21,15 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/trellis-addons/trellis/cmd/wiring"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
-// installing is held while kinds are installed: tests that run in parallel would write the same objects.
+// installing is held while kinds are installed: parallel tests would write the same objects.
 var installing sync.Mutex
 
-// Client is that of a test: not limited in what it may do, and not known to any controller. The kinds are
-// installed first.
+// Client is that of a test: its rights are not limited, and controllers don't know it. It installs the kinds first.
 func Client(t testing.TB, config *rest.Config) client.WithWatch {
 	t.Helper()
 	installing.Lock()
@@ -45,7 +44,7 @@ func Client(t testing.TB, config *rest.Config) client.WithWatch {
 	return made
 }
 
-// Namespace is one to create.
+// Namespace is a namespace object to create.
 func Namespace(name string) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
@@ -62,18 +61,18 @@ type Manager struct {
 	ended  func() error
 }
 
-// Master makes a manager as the program of the master does, but for what a test changes.
+// Master creates a manager like the program of the master, except for changes of a test.
 func Master(t testing.TB, config *rest.Config, change ...func(*manager.Options)) *Manager {
 	t.Helper()
 	counts := newReconciliations()
 	return runnable(t, counts, func(context.Context) (wiring.Seed, error) {
 		options := manager.Options{Cache: wiring.Cache(nil, wiring.NewInstallations())}
-		made, err := newManager(config, options, slices.Concat(change, []func(*manager.Options){counts.inLogs}))
+		made, err := newManager(config, options, slices.Concat(change, []func(*manager.Options){counts.inLogs, guardStatus(t)}))
 		return wiring.Seed{Manager: made}, err
 	})
 }
 
-// Seed makes a manager as the program of a seed does, for KKP's Clusters, but for what a test changes.
+// Seed creates a manager like the program of a seed, for KKP's Clusters, except for changes of a test.
 func Seed(t testing.TB, config *rest.Config, catalogueNamespace string, change ...func(*manager.Options)) *Manager {
 	t.Helper()
 	return SeedOf(t, config, catalogueNamespace, cluster.OnlyKKP, change...)
@@ -86,11 +85,11 @@ func SeedOf(
 	t.Helper()
 	counts := newReconciliations()
 	return runnable(t, counts, func(ctx context.Context) (wiring.Seed, error) {
-		return newSeed(ctx, config, catalogueNamespace, kinds, slices.Concat(change, []func(*manager.Options){counts.inLogs}))
+		return newSeed(ctx, config, catalogueNamespace, kinds, slices.Concat(change, []func(*manager.Options){counts.inLogs, guardStatus(t)}))
 	})
 }
 
-// NewSeed is Seed for a process of its own, which a test started.
+// NewSeed is Seed for a separate process, which a test started.
 func NewSeed(
 	ctx context.Context, to *rest.Config, catalogueNamespace string, change ...func(*manager.Options),
 ) (wiring.Seed, error) {
@@ -128,7 +127,7 @@ func newManager(to *rest.Config, options manager.Options, change []func(*manager
 	return ctrl.NewManager(to, options)
 }
 
-// heldOnce is an error where a cache's options have two entries of one kind: which of them holds is chance.
+// heldOnce returns an error if a cache's options have two entries of one kind: the effective one would be random.
 func heldOnce(options manager.Options) error {
 	seen := map[schema.GroupVersionKind]bool{}
 	for object := range options.Cache.ByObject {
@@ -163,7 +162,7 @@ func runnable(
 // Context is that of the manager's life.
 func (m *Manager) Context() context.Context { return m.ctx }
 
-// SetUp has something put its controllers into the manager.
+// SetUp registers controllers with the manager.
 func (m *Manager) SetUp(controllers ...interface{ SetupWithManager(ctrl.Manager) error }) {
 	m.t.Helper()
 	for _, controller := range controllers {
@@ -181,7 +180,7 @@ func (m *Manager) Run() {
 	m.t.Cleanup(m.Stop)
 }
 
-// Cancel ends the manager in the middle of what it does, and waits for nothing.
+// Cancel ends the manager in the middle of its work, and waits for nothing.
 func (m *Manager) Cancel() { m.cancel() }
 
 // Wait waits for the manager's end.

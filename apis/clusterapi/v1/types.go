@@ -11,10 +11,10 @@ import (
 // Group is the group of Cluster API's own kinds.
 const Group = "cluster.x-k8s.io"
 
-// Kind is that of Clusters.
+// Kind is the kind of Clusters.
 const Kind = "Cluster"
 
-// The versions that are read, the better one first.
+// The versions that Trellis reads, in order of preference.
 var (
 	V1Beta2 = schema.GroupVersion{Group: Group, Version: "v1beta2"}
 	V1Beta1 = schema.GroupVersion{Group: Group, Version: "v1beta1"}
@@ -32,35 +32,35 @@ func AddToScheme(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// What Cluster API writes besides.
+// Names that Cluster API uses.
 const (
-	// AnnotationPaused pauses a Cluster, as spec.paused does, whatever its value.
+	// AnnotationPaused pauses a Cluster, as spec.paused does, with any value.
 	AnnotationPaused = Group + "/paused"
 	// LabelClusterName is on the objects and Secrets of a Cluster, and has its name.
 	LabelClusterName = Group + "/cluster-name"
 	// KubeconfigSuffix and the Cluster's name make up the name of the Secret with its kubeconfig.
 	KubeconfigSuffix = "-kubeconfig"
-	// KubeconfigKey is the key there.
+	// KubeconfigKey is the key of the kubeconfig in that Secret.
 	KubeconfigKey = "value"
-	// AnnotationBeforeUpgrade on a Cluster, with any value, keeps an upgrade from beginning. Any annotation with this prefix does; this one
-	// is ours.
+	// AnnotationBeforeUpgrade on a Cluster, with any value, prevents the start of an upgrade. Any annotation with this prefix does; this
+	// one is Trellis's.
 	AnnotationBeforeUpgrade = "before-upgrade.hook.cluster." + Group + "/trellis"
-	// AnnotationHoldSequence on a pool of a topology holds its upgrade, and those behind it, whatever the value.
+	// AnnotationHoldSequence on a pool of a topology, with any value, holds the upgrade of the pool and of those behind it.
 	AnnotationHoldSequence = "topology." + Group + "/hold-upgrade-sequence"
 	// ConditionControlPlaneInitialized says that an API server answers.
 	ConditionControlPlaneInitialized = "ControlPlaneInitialized"
 )
 
-// Cluster is a Cluster as both versions have it: what stands in different places there has a field each here.
+// Cluster is a Cluster of either version. Fields that the versions have in different places are separate fields here.
 //
 // +kubebuilder:object:root=true
 type Cluster struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard object metadata.
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec is what somebody wants.
+	// spec is the requested state.
 	Spec ClusterSpec `json:"spec,omitempty"`
-	// status is what Cluster API says of it.
+	// status is the state that Cluster API reports.
 	Status ClusterStatus `json:"status,omitempty"`
 }
 
@@ -73,7 +73,7 @@ type ClusterList struct {
 	Items           []Cluster `json:"items"`
 }
 
-// ClusterV1Beta1 is a Cluster where nothing newer than v1beta1 is served. Each version needs a type of its own.
+// ClusterV1Beta1 is a Cluster if nothing newer than v1beta1 is served. Each version needs its own type.
 //
 // +kubebuilder:object:root=true
 type ClusterV1Beta1 struct {
@@ -89,7 +89,7 @@ type ClusterV1Beta1List struct {
 	Items           []ClusterV1Beta1 `json:"items"`
 }
 
-// ClusterSpec is what somebody wants of a Cluster.
+// ClusterSpec is the requested state of a Cluster.
 type ClusterSpec struct {
 	// paused stops Cluster API's controllers.
 	// +optional
@@ -97,7 +97,7 @@ type ClusterSpec struct {
 	// clusterNetwork is the network of the cluster.
 	// +optional
 	ClusterNetwork ClusterNetwork `json:"clusterNetwork,omitempty"`
-	// controlPlaneEndpoint is where the API server is.
+	// controlPlaneEndpoint is the address of the API server.
 	// +optional
 	ControlPlaneEndpoint Endpoint `json:"controlPlaneEndpoint,omitempty"`
 	// controlPlaneRef is the control plane, an object of a provider's kind.
@@ -106,7 +106,7 @@ type ClusterSpec struct {
 	// infrastructureRef is the infrastructure, an object of a provider's kind.
 	// +optional
 	InfrastructureRef Reference `json:"infrastructureRef,omitempty"`
-	// topology is what a ClusterClass makes the cluster from.
+	// topology is the input of the ClusterClass for the cluster.
 	// +optional
 	Topology Topology `json:"topology,omitempty"`
 }
@@ -131,7 +131,7 @@ type NetworkRanges struct {
 	CIDRBlocks []string `json:"cidrBlocks,omitempty"`
 }
 
-// Endpoint is where an API server is.
+// Endpoint is the address of an API server.
 type Endpoint struct {
 	// host is a name or an address.
 	// +optional
@@ -141,7 +141,7 @@ type Endpoint struct {
 	Port int32 `json:"port,omitempty"`
 }
 
-// Reference names an object of the Cluster's own namespace: a namespace that v1beta1 has here is not read.
+// Reference names an object of the Cluster's own namespace. The namespace in v1beta1 is not read.
 type Reference struct {
 	// apiGroup is the group, in v1beta2.
 	// +optional
@@ -157,7 +157,7 @@ type Reference struct {
 	Name string `json:"name,omitempty"`
 }
 
-// GroupKind is the kind that is referred to; empty: none is.
+// GroupKind returns the kind of the reference; it is empty if there is no reference.
 func (r Reference) GroupKind() schema.GroupKind {
 	if r.APIGroup != "" || r.APIVersion == "" {
 		return schema.GroupKind{Group: r.APIGroup, Kind: r.Kind}
@@ -166,9 +166,9 @@ func (r Reference) GroupKind() schema.GroupKind {
 	return schema.GroupKind{Group: group, Kind: r.Kind}
 }
 
-// Topology is what a ClusterClass makes a cluster from.
+// Topology is the input of a ClusterClass for a cluster.
 type Topology struct {
-	// version of Kubernetes that is wanted.
+	// version of Kubernetes that is requested.
 	// +optional
 	Version string `json:"version,omitempty"`
 	// workers are the pools of machines.
@@ -188,14 +188,14 @@ type TopologyWorkers struct {
 
 // WorkerPool is one pool of machines.
 type WorkerPool struct {
-	// metadata of what is made from it.
+	// metadata of the objects created from it.
 	// +optional
 	Metadata PoolMetadata `json:"metadata,omitempty"`
 	// name of the pool.
 	Name string `json:"name"`
 }
 
-// PoolMetadata is what a topology says of a pool's metadata.
+// PoolMetadata is the metadata of a pool in a topology.
 type PoolMetadata struct {
 	// labels of the pool.
 	// +optional
@@ -205,42 +205,42 @@ type PoolMetadata struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// ClusterStatus is what Cluster API says of a Cluster.
+// ClusterStatus is the state of a Cluster that Cluster API reports.
 type ClusterStatus struct {
-	// initialization is how far it came, in v1beta2.
+	// initialization is the progress of the initialization, in v1beta2.
 	// +optional
 	Initialization Initialization `json:"initialization,omitempty"`
-	// controlPlane is what runs of it, in v1beta2.
+	// controlPlane is the state of the control plane, in v1beta2.
 	// +optional
 	ControlPlane ControlPlaneStatus `json:"controlPlane,omitempty"`
-	// workers is what comes to the pools of machines, in v1beta2.
+	// workers is the state of the pools of machines, in v1beta2.
 	// +optional
 	Workers WorkersStatus `json:"workers,omitempty"`
-	// conditions, of which the types are read that have a constant here.
+	// conditions, of which Trellis reads the types with a constant here.
 	// +optional
 	Conditions []Condition `json:"conditions,omitempty"`
 }
 
-// Initialization is how far a cluster came.
+// Initialization is the progress of a cluster's initialization.
 type Initialization struct {
 	// controlPlaneInitialized says that an API server answers.
 	// +optional
 	ControlPlaneInitialized bool `json:"controlPlaneInitialized,omitempty"`
 }
 
-// ControlPlaneStatus is what runs of a control plane.
+// ControlPlaneStatus is the state of a control plane.
 type ControlPlaneStatus struct {
 	// versions of Kubernetes that its machines have.
 	// +optional
 	Versions []StatusVersion `json:"versions,omitempty"`
-	// upgradePlan are the versions that it gets yet, in their order.
+	// upgradePlan lists the outstanding versions, in their order.
 	// +optional
 	UpgradePlan []StatusVersion `json:"upgradePlan,omitempty"`
 }
 
-// WorkersStatus is what comes to the pools of machines.
+// WorkersStatus is the state of the pools of machines.
 type WorkersStatus struct {
-	// upgradePlan are the versions that they get yet, in their order.
+	// upgradePlan lists the outstanding versions, in their order.
 	// +optional
 	UpgradePlan []StatusVersion `json:"upgradePlan,omitempty"`
 }
@@ -252,7 +252,7 @@ type StatusVersion struct {
 	Version string `json:"version,omitempty"`
 }
 
-// Condition has what both versions' conditions have.
+// Condition has the fields that conditions of both versions have.
 type Condition struct {
 	// type of the condition.
 	Type string `json:"type"`

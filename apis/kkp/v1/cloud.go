@@ -1,7 +1,7 @@
 package v1
 
-// CloudSpec says where a cluster runs: at most one provider's part is set. Credentials stand in a Secret that the part
-// names; KKP still reads those that old clusters have in the part itself, and they go first.
+// CloudSpec says where a cluster runs: at most one provider's part is set. The part names a Secret with the credentials. KKP still reads
+// credentials that old clusters have in the part itself; these have precedence.
 type CloudSpec struct {
 	// dc is the name of the datacenter in the Seed.
 	// +optional
@@ -65,7 +65,7 @@ type TokenCloudSpec struct {
 	// credentialsReference names the Secret.
 	// +optional
 	CredentialsReference *CredentialsReference `json:"credentialsReference,omitempty"`
-	// token where it is not in a Secret.
+	// token, if it is not in a Secret.
 	// +optional
 	Token string `json:"token,omitempty"`
 }
@@ -75,10 +75,10 @@ type AlibabaCloudSpec struct {
 	// credentialsReference names the Secret.
 	// +optional
 	CredentialsReference *CredentialsReference `json:"credentialsReference,omitempty"`
-	// accessKeyID where it is not in a Secret.
+	// accessKeyID, if it is not in a Secret.
 	// +optional
 	AccessKeyID string `json:"accessKeyID,omitempty"`
-	// accessKeySecret where it is not in a Secret.
+	// accessKeySecret, if it is not in a Secret.
 	// +optional
 	AccessKeySecret string `json:"accessKeySecret,omitempty"`
 }
@@ -88,16 +88,16 @@ type AWSCloudSpec struct {
 	// credentialsReference names the Secret.
 	// +optional
 	CredentialsReference *CredentialsReference `json:"credentialsReference,omitempty"`
-	// accessKeyID where it is not in a Secret.
+	// accessKeyID, if it is not in a Secret.
 	// +optional
 	AccessKeyID string `json:"accessKeyID,omitempty"`
-	// secretAccessKey where it is not in a Secret.
+	// secretAccessKey, if it is not in a Secret.
 	// +optional
 	SecretAccessKey string `json:"secretAccessKey,omitempty"`
-	// assumeRoleARN is the role to take on.
+	// assumeRoleARN is the role to assume.
 	// +optional
 	AssumeRoleARN string `json:"assumeRoleARN,omitempty"`
-	// assumeRoleExternalID goes with the role.
+	// assumeRoleExternalID is the external ID of the role.
 	// +optional
 	AssumeRoleExternalID string `json:"assumeRoleExternalID,omitempty"`
 }
@@ -107,16 +107,16 @@ type AzureCloudSpec struct {
 	// credentialsReference names the Secret.
 	// +optional
 	CredentialsReference *CredentialsReference `json:"credentialsReference,omitempty"`
-	// tenantID where it is not in a Secret.
+	// tenantID, if it is not in a Secret.
 	// +optional
 	TenantID string `json:"tenantID,omitempty"`
-	// subscriptionID where it is not in a Secret.
+	// subscriptionID, if it is not in a Secret.
 	// +optional
 	SubscriptionID string `json:"subscriptionID,omitempty"`
-	// clientID where it is not in a Secret.
+	// clientID, if it is not in a Secret.
 	// +optional
 	ClientID string `json:"clientID,omitempty"`
-	// clientSecret where it is not in a Secret.
+	// clientSecret, if it is not in a Secret.
 	// +optional
 	ClientSecret string `json:"clientSecret,omitempty"`
 }
@@ -133,7 +133,7 @@ type BaremetalCloudSpec struct {
 
 // TinkerbellCloudSpec is the provisioner Tinkerbell.
 type TinkerbellCloudSpec struct {
-	// kubeconfig where it is not in a Secret.
+	// kubeconfig, if it is not in a Secret.
 	// +optional
 	Kubeconfig string `json:"kubeconfig,omitempty"`
 }
@@ -143,7 +143,7 @@ type GCPCloudSpec struct {
 	// credentialsReference names the Secret.
 	// +optional
 	CredentialsReference *CredentialsReference `json:"credentialsReference,omitempty"`
-	// serviceAccount where it is not in a Secret.
+	// serviceAccount, if it is not in a Secret.
 	// +optional
 	ServiceAccount string `json:"serviceAccount,omitempty"`
 }
@@ -153,7 +153,7 @@ type KubevirtCloudSpec struct {
 	// credentialsReference names the Secret.
 	// +optional
 	CredentialsReference *CredentialsReference `json:"credentialsReference,omitempty"`
-	// kubeconfig where it is not in a Secret.
+	// kubeconfig, if it is not in a Secret.
 	// +optional
 	Kubeconfig string `json:"kubeconfig,omitempty"`
 	// storageClasses of that cluster.
@@ -186,7 +186,7 @@ type KubeVirtInfraStorageClass struct {
 	// regions where it is available.
 	// +optional
 	Regions []string `json:"regions,omitempty"`
-	// volumeProvisioner says who makes the volumes.
+	// volumeProvisioner says who creates the volumes.
 	// +optional
 	VolumeProvisioner string `json:"volumeProvisioner,omitempty"`
 	// reclaimPolicy of the copy.
@@ -221,13 +221,13 @@ type NutanixCloudSpec struct {
 	// credentialsReference names the Secret.
 	// +optional
 	CredentialsReference *CredentialsReference `json:"credentialsReference,omitempty"`
-	// proxyURL where it is not in a Secret.
+	// proxyURL, if it is not in a Secret.
 	// +optional
 	ProxyURL string `json:"proxyURL,omitempty"`
-	// username where it is not in a Secret.
+	// username, if it is not in a Secret.
 	// +optional
 	Username string `json:"username,omitempty"`
-	// password where it is not in a Secret.
+	// password, if it is not in a Secret.
 	// +optional
 	Password string `json:"password,omitempty"`
 	// csi has options of the CSI driver.
@@ -237,10 +237,10 @@ type NutanixCloudSpec struct {
 
 // NutanixCSIConfig has options of the CSI driver.
 type NutanixCSIConfig struct {
-	// username where it is not in a Secret.
+	// username, if it is not in a Secret.
 	// +optional
 	Username string `json:"username,omitempty"`
-	// password where it is not in a Secret.
+	// password, if it is not in a Secret.
 	// +optional
 	Password string `json:"password,omitempty"`
 	// storageContainer of the volumes.
@@ -259,28 +259,28 @@ type OpenstackCloudSpec struct {
 	// credentialsReference names the Secret.
 	// +optional
 	CredentialsReference *CredentialsReference `json:"credentialsReference,omitempty"`
-	// username where it is not in a Secret.
+	// username, if it is not in a Secret.
 	// +optional
 	Username string `json:"username,omitempty"`
-	// password where it is not in a Secret.
+	// password, if it is not in a Secret.
 	// +optional
 	Password string `json:"password,omitempty"`
-	// project where it is not in a Secret.
+	// project, if it is not in a Secret.
 	// +optional
 	Project string `json:"project,omitempty"`
-	// projectID where it is not in a Secret.
+	// projectID, if it is not in a Secret.
 	// +optional
 	ProjectID string `json:"projectID,omitempty"`
-	// domain where it is not in a Secret.
+	// domain, if it is not in a Secret.
 	// +optional
 	Domain string `json:"domain,omitempty"`
-	// applicationCredentialID where it is not in a Secret.
+	// applicationCredentialID, if it is not in a Secret.
 	// +optional
 	ApplicationCredentialID string `json:"applicationCredentialID,omitempty"`
-	// applicationCredentialSecret where it is not in a Secret.
+	// applicationCredentialSecret, if it is not in a Secret.
 	// +optional
 	ApplicationCredentialSecret string `json:"applicationCredentialSecret,omitempty"`
-	// cinderTopologyEnabled has the CSI driver look at zones.
+	// cinderTopologyEnabled makes the CSI driver use zones.
 	// +optional
 	CinderTopologyEnabled bool `json:"cinderTopologyEnabled,omitempty"`
 }
@@ -290,19 +290,19 @@ type VMwareCloudDirectorCloudSpec struct {
 	// credentialsReference names the Secret.
 	// +optional
 	CredentialsReference *CredentialsReference `json:"credentialsReference,omitempty"`
-	// username where it is not in a Secret.
+	// username, if it is not in a Secret.
 	// +optional
 	Username string `json:"username,omitempty"`
-	// password where it is not in a Secret.
+	// password, if it is not in a Secret.
 	// +optional
 	Password string `json:"password,omitempty"`
-	// apiToken where it is not in a Secret.
+	// apiToken, if it is not in a Secret.
 	// +optional
 	APIToken string `json:"apiToken,omitempty"`
-	// organization where it is not in a Secret.
+	// organization, if it is not in a Secret.
 	// +optional
 	Organization string `json:"organization,omitempty"`
-	// vdc where it is not in a Secret.
+	// vdc, if it is not in a Secret.
 	// +optional
 	VDC string `json:"vdc,omitempty"`
 	// csi has options of the CSI driver.
@@ -325,13 +325,13 @@ type VSphereCloudSpec struct {
 	// credentialsReference names the Secret.
 	// +optional
 	CredentialsReference *CredentialsReference `json:"credentialsReference,omitempty"`
-	// username where it is not in a Secret.
+	// username, if it is not in a Secret.
 	// +optional
 	Username string `json:"username,omitempty"`
-	// password where it is not in a Secret.
+	// password, if it is not in a Secret.
 	// +optional
 	Password string `json:"password,omitempty"`
-	// infraManagementUser is used where the others are empty.
+	// infraManagementUser is used if the others are empty.
 	// +optional
 	InfraManagementUser VSphereCredentials `json:"infraManagementUser,omitempty"`
 	// storagePolicy of the volumes.

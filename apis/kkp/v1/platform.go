@@ -4,15 +4,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// IPAMAllocation is a range or a list of addresses that a pool gave a cluster; it lives in the cluster's namespace and is
-// named after the pool.
+// IPAMAllocation is a range or a list of addresses that a pool allocated to a cluster. It is in the cluster's namespace and named after
+// the pool.
 //
 // +kubebuilder:object:root=true
 type IPAMAllocation struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard object metadata.
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec is what was given.
+	// spec is the allocation.
 	Spec IPAMAllocationSpec `json:"spec,omitempty"`
 }
 
@@ -25,14 +25,14 @@ type IPAMAllocationList struct {
 	Items           []IPAMAllocation `json:"items"`
 }
 
-// IPAMAllocationSpec is what was given.
+// IPAMAllocationSpec is the allocation.
 type IPAMAllocationSpec struct {
 	// type is prefix or range.
 	Type string `json:"type"`
-	// cidr where type is prefix.
+	// cidr, for type prefix.
 	// +optional
 	CIDR string `json:"cidr,omitempty"`
-	// addresses where type is range.
+	// addresses, for type range.
 	// +optional
 	Addresses []string `json:"addresses,omitempty"`
 }
@@ -59,14 +59,14 @@ type KubermaticConfigurationList struct {
 
 // KubermaticConfigurationSpec is the configuration.
 type KubermaticConfigurationSpec struct {
-	// userCluster is about user clusters.
+	// userCluster has settings of user clusters.
 	// +optional
 	UserCluster UserClusterConfiguration `json:"userCluster,omitempty"`
 }
 
-// UserClusterConfiguration is about user clusters.
+// UserClusterConfiguration has settings of user clusters.
 type UserClusterConfiguration struct {
-	// overwriteRegistry takes the place of the registry of all images.
+	// overwriteRegistry replaces the registry of all images.
 	// +optional
 	OverwriteRegistry string `json:"overwriteRegistry,omitempty"`
 }

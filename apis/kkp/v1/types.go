@@ -22,11 +22,11 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// LabelWorkerName on a Cluster or Seed hands it to the controllers with the same --worker-name.
+// LabelWorkerName on a Cluster or Seed assigns it to the controllers with the same --worker-name.
 const LabelWorkerName = "worker-name"
 
-// AnnotationSecretType marks Secrets for sources in KKP (pkg/ee, application-secret-synchronizer). Such a Secret needs no
-// label of ours.
+// AnnotationSecretType marks Secrets for sources in KKP (pkg/ee, application-secret-synchronizer). Such a Secret needs no label of
+// Trellis.
 const AnnotationSecretType = "apps.kubermatic.k8c.io/secret-type"
 
 // Seed is a region's seed cluster.
@@ -39,7 +39,7 @@ type Seed struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	// spec says where the seed is.
 	Spec SeedSpec `json:"spec,omitempty"`
-	// status is what KKP says of the seed.
+	// status is the state that KKP reports.
 	Status SeedStatus `json:"status,omitempty"`
 }
 
@@ -58,13 +58,13 @@ type SeedSpec struct {
 	// key (default "kubeconfig").
 	// +optional
 	Kubeconfig ObjectReference `json:"kubeconfig,omitempty"`
-	// datacenters by name; a name is in one Seed only.
+	// datacenters by name; each name is in only one Seed.
 	// +optional
 	Datacenters map[string]Datacenter `json:"datacenters,omitempty"`
 }
 
-// ObjectReference names an object, with the fields of Kubernetes' own ObjectReference, which KKP uses. Trellis reads
-// namespace, name and fieldPath; the others stand here so that none is lost where Trellis brings the CRD.
+// ObjectReference names an object, with the fields of Kubernetes' own ObjectReference, which KKP uses. Trellis reads namespace, name and
+// fieldPath; the others are listed so that no field is lost if Trellis installs the CRD.
 //
 // +structType=atomic
 type ObjectReference struct {
@@ -86,7 +86,7 @@ type ObjectReference struct {
 	// resourceVersion of the object.
 	// +optional
 	ResourceVersion string `json:"resourceVersion,omitempty"`
-	// fieldPath is the part of the object that is meant.
+	// fieldPath is the referenced part of the object.
 	// +optional
 	FieldPath string `json:"fieldPath,omitempty"`
 }
@@ -104,12 +104,12 @@ type Datacenter struct {
 // SeedConditionInitialized is the condition of a Seed that can be used.
 const SeedConditionInitialized = "ClusterInitialized"
 
-// SeedStatus is what KKP says of a seed.
+// SeedStatus is the state of a seed that KKP reports.
 type SeedStatus struct {
 	// versions on the seed.
 	// +optional
 	Versions SeedVersions `json:"versions,omitempty"`
-	// conditions by type. KKP keeps them as a map.
+	// conditions by type. KKP stores them as a map.
 	// +optional
 	Conditions map[string]SeedCondition `json:"conditions,omitempty"`
 }
@@ -128,7 +128,7 @@ type SeedVersions struct {
 type SeedCondition struct {
 	// status is True, False or Unknown.
 	Status metav1.ConditionStatus `json:"status"`
-	// reason is a word.
+	// reason is one CamelCase word.
 	// +optional
 	Reason string `json:"reason,omitempty"`
 	// message is a sentence.
@@ -136,7 +136,7 @@ type SeedCondition struct {
 	Message string `json:"message,omitempty"`
 }
 
-// Cluster is a user cluster, kept on its seed.
+// Cluster is a user cluster. The object is on its seed.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -148,9 +148,9 @@ type Cluster struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard object metadata.
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec is what add-ons depend on.
+	// spec has the fields that add-ons depend on.
 	Spec ClusterSpec `json:"spec,omitempty"`
-	// status is what KKP says of the cluster.
+	// status is the state that KKP reports.
 	Status ClusterStatus `json:"status,omitempty"`
 }
 
@@ -165,7 +165,7 @@ type ClusterList struct {
 
 // ClusterSpec is the part of a Cluster's spec that add-ons depend on.
 type ClusterSpec struct {
-	// humanReadableName is what people call the cluster.
+	// humanReadableName is the display name of the cluster.
 	// +optional
 	HumanReadableName string `json:"humanReadableName,omitempty"`
 	// version of Kubernetes, a semantic version.
@@ -186,7 +186,7 @@ type ClusterSpec struct {
 	// pause stops all work on the cluster.
 	// +optional
 	Pause bool `json:"pause,omitempty"`
-	// disableCsiDriver leaves the CSI driver out.
+	// disableCsiDriver omits the CSI driver.
 	// +optional
 	DisableCSIDriver bool `json:"disableCsiDriver,omitempty"`
 	// mla says whether monitoring and logging run.
@@ -199,12 +199,12 @@ type ClusterSpec struct {
 
 // ComponentSettings has settings of the control plane.
 type ComponentSettings struct {
-	// apiserver is about the API server.
+	// apiserver has settings of the API server.
 	// +optional
 	APIServer APIServerSettings `json:"apiserver,omitempty"`
 }
 
-// APIServerSettings is about the API server.
+// APIServerSettings has settings of the API server.
 type APIServerSettings struct {
 	// nodePortRange of Services, such as 30000-32767.
 	// +optional
@@ -234,7 +234,7 @@ type ClusterNetwork struct {
 	// proxyMode is ipvs, iptables or ebpf.
 	// +optional
 	ProxyMode string `json:"proxyMode,omitempty"`
-	// ipvs holds options of proxy mode ipvs.
+	// ipvs has options of proxy mode ipvs.
 	// +optional
 	IPVS *IPVS `json:"ipvs,omitempty"`
 	// nodeCidrMaskSizeIPv4 is the size of a node's range.
@@ -258,24 +258,24 @@ type NetworkRanges struct {
 	CIDRBlocks []string `json:"cidrBlocks,omitempty"`
 }
 
-// IPVS holds options of proxy mode ipvs.
+// IPVS has options of proxy mode ipvs.
 type IPVS struct {
-	// strictArp as kube-proxy understands it.
+	// strictArp of kube-proxy.
 	// +optional
 	StrictArp *bool `json:"strictArp,omitempty"`
 }
 
 // MLA says whether monitoring and logging run.
 type MLA struct {
-	// monitoringEnabled says whether metrics are gathered.
+	// monitoringEnabled says whether metrics are collected.
 	// +optional
 	MonitoringEnabled bool `json:"monitoringEnabled,omitempty"`
-	// loggingEnabled says whether logs are gathered.
+	// loggingEnabled says whether logs are collected.
 	// +optional
 	LoggingEnabled bool `json:"loggingEnabled,omitempty"`
 }
 
-// ClusterStatus is what KKP says of a cluster.
+// ClusterStatus is the state of a cluster that KKP reports.
 type ClusterStatus struct {
 	// namespaceName is the cluster's namespace on the seed; set before the namespace exists.
 	// +optional
@@ -289,13 +289,13 @@ type ClusterStatus struct {
 	// versions of the cluster's parts.
 	// +optional
 	Versions ClusterVersions `json:"versions,omitempty"`
-	// address is where the API server answers.
+	// address is the address of the API server.
 	// +optional
 	Address ClusterAddress `json:"address,omitempty"`
 	// extendedHealth is the health of the cluster's parts.
 	// +optional
 	ExtendedHealth ExtendedHealth `json:"extendedHealth,omitempty"`
-	// conditions by type. KKP keeps them as a map; of each only the status is read, since the rest changes all the time.
+	// conditions by type. KKP stores them as a map. Trellis reads only their status, since the other fields change all the time.
 	// +optional
 	Conditions map[string]ClusterCondition `json:"conditions,omitempty"`
 }
@@ -316,7 +316,7 @@ type ClusterVersions struct {
 	ControlPlane string `json:"controlPlane,omitempty"`
 }
 
-// ClusterAddress is where a cluster's API server answers.
+// ClusterAddress is the address of a cluster's API server.
 type ClusterAddress struct {
 	// url of the API server.
 	// +optional
@@ -324,10 +324,10 @@ type ClusterAddress struct {
 	// port of the API server.
 	// +optional
 	Port int32 `json:"port,omitempty"`
-	// externalName is the DNS name from outside.
+	// externalName is the DNS name outside of the seed.
 	// +optional
 	ExternalName string `json:"externalName,omitempty"`
-	// internalURL is the DNS name inside of the seed; Go calls it InternalName, as KKP does.
+	// internalURL is the DNS name inside of the seed; the Go field is InternalName, as in KKP.
 	// +optional
 	InternalName string `json:"internalURL,omitempty"`
 	// adminToken is the token of a cluster-admin.
@@ -336,7 +336,7 @@ type ClusterAddress struct {
 	// ip of the API server.
 	// +optional
 	IP string `json:"ip,omitempty"`
-	// apiServerExternalAddress is host or IP for use from outside.
+	// apiServerExternalAddress is the host or IP outside of the seed.
 	// +optional
 	APIServerExternalAddress string `json:"apiServerExternalAddress,omitempty"`
 }

@@ -20,22 +20,22 @@ const (
 type AccessApproval string
 
 const (
-	// ApprovalAutomatic has the manager approve it, where the platform lets it for the signer.
+	// ApprovalAutomatic lets the manager approve it, if the platform allows that for the signer.
 	ApprovalAutomatic AccessApproval = "Automatic"
-	// ApprovalManual waits for somebody to approve it.
+	// ApprovalManual waits for an admin's approval.
 	ApprovalManual AccessApproval = "Manual"
 )
 
 // SignerAPIServer is the signer whose certificates are for the API server, and the default.
 const SignerAPIServer = "kubernetes.io/kube-apiserver-client"
 
-// Access is a credential for the hub, which is the seed's API server, with rights in the cluster namespace. It comes into the user
-// cluster as a Secret of the target namespace, named <installation>-<name>.
+// Access is a credential for the hub, which is the seed's API server, with rights in the cluster namespace. The user cluster gets it as a
+// Secret of the target namespace, named <installation>-<name>.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.type) && self.type == 'Certificate' || !has(self.signerName) && !has(self.approval)",message="signerName and approval need type Certificate"
-// +kubebuilder:validation:XValidation:rule="!has(self.signerName) || self.signerName == 'kubernetes.io/kube-apiserver-client' || !has(self.rules) && !(has(self.outbox) && self.outbox)",message="rules and outbox are for the API server: another signer has none"
+// +kubebuilder:validation:XValidation:rule="!has(self.signerName) || self.signerName == 'kubernetes.io/kube-apiserver-client' || !has(self.rules) && !(has(self.outbox) && self.outbox)",message="rules and outbox need the API server's own signer"
 type Access struct {
-	// name of the credential, among those of the version.
+	// name of the credential, unique in the version.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=40
@@ -44,34 +44,35 @@ type Access struct {
 	// type is Token or Certificate. Absent: Token.
 	// +optional
 	Type AccessType `json:"type,omitempty"`
-	// lifetime that is asked for, from 1h to 720h. What is granted counts: it is renewed at 80 to 85 % of that. Absent: 24h.
+	// lifetime is the requested lifetime, from 1h to 720h. The credential is renewed at 80 to 85 % of the granted lifetime. Absent: 24h.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=16
 	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}(\.[0-9]{1,3})?(ms|s|m|h))+$`
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1h') && duration(self) <= duration('720h')",message="lifetime must be between 1h and 720h"
 	Lifetime *metav1.Duration `json:"lifetime,omitempty"`
-	// rules are what it may do in the cluster namespace on the seed, and no more: within a floor, and within what the platform lists.
+	// rules are the only rights of the credential, in the cluster namespace on the seed. They must not exceed the product's limits and the
+	// rights that the platform lists for agents.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	Rules []AccessRule `json:"rules,omitempty"`
-	// signerName of the request, with type Certificate. Absent: kubernetes.io/kube-apiserver-client. Another one has no rules and no
-	// kubeconfig.
+	// signerName of the request, with type Certificate. Absent: kubernetes.io/kube-apiserver-client. A request to another signer has no rules
+	// and gets no kubeconfig.
 	// +optional
 	// +kubebuilder:validation:MaxLength=571
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.:]*[A-Za-z0-9])?)?$`
 	SignerName string `json:"signerName,omitempty"`
-	// approval says who approves the request, with type Certificate: Automatic or Manual. Absent: Automatic.
+	// approval is Automatic or Manual. With type Certificate, it defines whether Trellis or an admin approves the request. Absent: Automatic.
 	// +optional
 	Approval AccessApproval `json:"approval,omitempty"`
-	// outbox makes Secret addon-out-<installation> in the cluster namespace, empty, which the credential may read and write.
+	// outbox creates the empty Secret addon-out-<installation> in the cluster namespace. The agent may read and write this Secret.
 	// +optional
 	Outbox bool `json:"outbox,omitempty"`
 }
 
-// AccessRule is a rule of a Role, with names of resources and verbs as there. In resourceNames $(installation) stands for the name of the
-// installation.
+// AccessRule is a rule of a Role, with the same names of resources and verbs. In resourceNames, $(installation) is replaced by the name
+// of the installation.
 type AccessRule struct {
 	// apiGroups of the resources; "" is the core group.
 	// +required
@@ -87,7 +88,7 @@ type AccessRule struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=253
 	Resources []string `json:"resources,omitempty"`
-	// resourceNames limit the rule to objects of these names. Absent: all of the namespace.
+	// resourceNames limit the rule to objects of these names. Absent: all objects of the namespace.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
@@ -102,23 +103,23 @@ type AccessRule struct {
 	Verbs []string `json:"verbs,omitempty"`
 }
 
-// AccessState is how a credential stands.
+// AccessState is the state of a credential.
 type AccessState struct {
 	// name of the credential, in the version.
 	// +required
 	Name string `json:"name,omitempty"`
-	// secret of the target namespace that it is in.
+	// secret is the Secret of the target namespace that contains the credential.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Secret string `json:"secret,omitempty"`
-	// subject is the user that the API server knows its bearer by.
+	// subject is the agent's user name at the hub.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Subject string `json:"subject,omitempty"`
-	// expires is when it ends, unless it is renewed.
+	// expires is when the credential expires, unless it is renewed.
 	// +optional
 	Expires *metav1.Time `json:"expires,omitempty"`
-	// request is the CertificateSigningRequest that is waited for.
+	// request is the CertificateSigningRequest that Trellis waits for.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Request string `json:"request,omitempty"`

@@ -5,9 +5,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// AddonCatalogue lists add-ons with their versions. Objects of this kind have one of four roles, told apart by label
-// addons.kubermatic.k8c.io/role: authored by an admin (no label), generated from a git catalogue, merged (on a seed, one
-// object per add-on) and available (in a cluster namespace: what fits that cluster, names, versions and short texts only).
+// AddonCatalogue defines add-ons with their versions. Label addons.kubermatic.k8c.io/role distinguishes four roles of this kind: authored
+// by an admin (no label), generated from a git catalogue, merged (on a seed, one object per add-on) and available (in a cluster
+// namespace: names, versions and short texts of the add-ons that fit that cluster).
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -24,15 +24,16 @@ import (
 // +kubebuilder:printcolumn:name="Revision",type=string,priority=1,JSONPath=`.status.revision`
 // +kubebuilder:printcolumn:name="Seeds",type=integer,priority=1,JSONPath=`.status.syncedSeeds`
 // +kubebuilder:printcolumn:name="Conflicting",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Conflicting")].status`
+// +kubebuilder:printcolumn:name="Supported-By",type=string,priority=1,JSONPath=`.spec.supportedBy`
 type AddonCatalogue struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitzero"`
-	// spec says which add-ons exist.
+	// spec defines the add-ons.
 	// +required
 	Spec AddonCatalogueSpec `json:"spec,omitzero"`
-	// status says what became of the catalogue.
+	// status reports the state of the catalogue.
 	// +optional
 	Status AddonCatalogueStatus `json:"status,omitzero"`
 }
@@ -46,7 +47,7 @@ type AddonCatalogueList struct {
 	Items           []AddonCatalogue `json:"items"`
 }
 
-// CatalogueType tells catalogues of the platform's own core add-ons from all others.
+// CatalogueType distinguishes catalogues of the platform's own core add-ons from all others.
 //
 // +kubebuilder:validation:Enum=Custom;Core
 type CatalogueType string
@@ -58,24 +59,27 @@ const (
 	CatalogueCore CatalogueType = "Core"
 )
 
-// AddonCatalogueSpec says which add-ons exist: either by listing them or by naming a git repository that does.
+// AddonCatalogueSpec defines add-ons, either as a list or by a git repository that contains them.
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.git) && has(self.addons))",message="set either git or addons, not both: a git catalogue takes its add-ons from the repository"
-// +kubebuilder:validation:XValidation:rule="self.type == 'Core' || !has(self.addons) || !self.addons.exists(a, a.versions.exists(v, has(v.template) && has(v.template.clusterSecrets) && v.template.clusterSecrets))",message="template.clusterSecrets is for Core catalogues: take it out"
+// +kubebuilder:validation:XValidation:rule="self.type == 'Core' || !has(self.addons) || !self.addons.exists(a, a.versions.exists(v, has(v.template) && has(v.template.clusterSecrets) && v.template.clusterSecrets))",message="only Core catalogues may set template.clusterSecrets: remove it"
 type AddonCatalogueSpec struct {
-	// type is Custom or Core. Names used by a Core catalogue are reserved for Core catalogues. It can't be changed.
+	// type is Custom or Core. Names in a Core catalogue are reserved for Core catalogues. It can't be changed.
 	// +optional
 	// +default="Custom"
 	// +kubebuilder:default=Custom
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="type can't be changed: delete the catalogue and create it anew"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="type can't be changed: delete the catalogue and create it again"
 	Type CatalogueType `json:"type,omitempty"`
-	// priority decides which of two Core catalogues wins that define the same version of an add-on, and which of two Custom catalogues owns
-	// an add-on that is new in both: the higher one.
+	// priority decides between catalogues, and the higher priority wins. It decides which of two Core catalogues provides a version of an
+	// add-on that both define, and which of two Custom catalogues owns an add-on that is new in both.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	Priority int32 `json:"priority,omitempty"`
-	// git names a repository that holds the add-ons.
+	// supportedBy names who answers for the add-ons, such as a team or a vendor, in one line. An add-on may name another.
+	// +optional
+	SupportedBy SupportedBy `json:"supportedBy,omitempty"`
+	// git names a repository that contains the add-ons.
 	// +optional
 	Git *CatalogueGit `json:"git,omitempty"`
 	// addons lists the add-ons.
@@ -86,19 +90,26 @@ type AddonCatalogueSpec struct {
 	Addons []Addon `json:"addons,omitempty"`
 }
 
-// CatalogueGit is a repository whose *.yaml files below path describe add-ons.
+// SupportedBy names who answers for add-ons, in one line.
+//
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=128
+// +kubebuilder:validation:Pattern=`^[^\pC\p{Zl}\p{Zp}]+$`
+type SupportedBy string
+
+// CatalogueGit is a repository whose *.yaml files below path define add-ons.
 type CatalogueGit struct {
-	// remote is the URL of the repository, https or ssh, without password. By ssh, secretRef is needed.
+	// remote is the URL of the repository, https or ssh, without password. ssh needs secretRef.
 	// +required
 	Remote GitRemote `json:"remote,omitempty"`
-	// ref says which commit to take. Absent: branch main.
+	// ref selects the commit. Absent: branch main.
 	// +optional
 	Ref *GitRef `json:"ref,omitempty"`
 	// path is the folder in the repository, relative to its top. Absent: the top.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Path string `json:"path,omitempty"`
-	// interval is the time between two looks at the repository, at least 10s. Absent: 5m.
+	// interval is the time between two checks of the repository, at least 10s. Absent: 5m.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=16
@@ -108,38 +119,38 @@ type CatalogueGit struct {
 	// secretRef names a Secret with credentials for the repository. Custom catalogues need its annotation used-by.
 	// +optional
 	SecretRef *LocalReference `json:"secretRef,omitempty"`
-	// caSecretRef names a Secret whose key ca.crt holds the certificate authorities of the server.
+	// caSecretRef names a Secret whose key ca.crt contains the certificate authorities of the server.
 	// +optional
 	CASecretRef *LocalReference `json:"caSecretRef,omitempty"`
 }
 
-// GitRemote is the URL of a git repository: https://host/path, ssh://user@host/path, or user@host:path, which is ssh, too.
-// Passwords and keys don't belong into it: use secretRef.
+// GitRemote is the URL of a git repository: https://host/path, ssh://user@host/path, or user@host:path (ssh). Put passwords and keys into
+// the Secret of secretRef.
 //
 // +kubebuilder:validation:MaxLength=1024
 // +kubebuilder:validation:Pattern=`^(https?://[^/@\s]+(/\S*)?|ssh://(\w[A-Za-z0-9._-]*@)?[A-Za-z0-9\[][A-Za-z0-9._:\]-]*/[A-Za-z0-9._~+@,=/-]+|\w[A-Za-z0-9._-]*@[A-Za-z0-9][A-Za-z0-9._-]*:[A-Za-z0-9._~+@,=/][A-Za-z0-9._~+@,=/-]*)$`
 type GitRemote string
 
-// GitRef says which commit of a repository to take. Exactly one field is set.
+// GitRef selects a commit of a repository. Exactly one field is set.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.branch), has(self.tag), has(self.commit), has(self.semver)].filter(x, x).size() == 1",message="set exactly one of branch, tag, commit and semver"
 type GitRef struct {
-	// branch takes the tip of a branch.
+	// branch selects the newest commit of a branch.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	Branch string `json:"branch,omitempty"`
-	// tag takes the commit of a tag.
+	// tag selects the commit of a tag.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	Tag string `json:"tag,omitempty"`
-	// commit takes one commit by its full hash.
+	// commit selects a commit by its full hash.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{40}$`
 	// +kubebuilder:validation:MaxLength=40
 	Commit string `json:"commit,omitempty"`
-	// semver takes the newest tag in a semantic version range.
+	// semver selects the newest tag in a semantic version range.
 	// +optional
 	Semver VersionRange `json:"semver,omitempty"`
 }
@@ -153,13 +164,13 @@ type LocalReference struct {
 	Name string `json:"name,omitempty"`
 }
 
-// VersionRange is a range of semantic versions, such as ">= 1.34, < 1.38", "1.x", "~1.2", "1.2 - 1.4" or "<1 || >=2".
-// The rules here tell the usual mistakes; their cost is multiplied by every version of every add-on. What else is no range is
-// refused by admission, and a catalogue with one says Invalid and is not merged.
+// VersionRange is a range of semantic versions, such as ">= 1.34, < 1.38", "1.x", "~1.2", "1.2 - 1.4" or "<1 || >=2". The rules here
+// refuse the usual mistakes; their cost is multiplied by every version of every add-on. Admission refuses all other invalid ranges; a
+// catalogue with one is Invalid and not merged.
 //
 // +kubebuilder:validation:MaxLength=256
 // +kubebuilder:validation:MinLength=1
-// +kubebuilder:validation:XValidation:rule=`self.matches(r'\d|x') || self in ['*', 'X']`,message="this is no range of versions: write it like \">= 1.34, < 1.38\" or \"1.x\""
+// +kubebuilder:validation:XValidation:rule=`self.matches(r'\d|x') || self in ['*', 'X']`,message="this is not a range of versions: write it like \">= 1.34, < 1.38\" or \"1.x\""
 // +kubebuilder:validation:XValidation:rule=`!self.matches(r'\W$') || self.endsWith('*') || self.endsWith(' ')`,message="a range ends with a version: write it like \">= 1.34, < 1.38\" or \"1.x\""
 type VersionRange string
 
@@ -170,19 +181,19 @@ type VersionRange string
 // +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 type AddonName string
 
-// Slot is the place of an add-on in the order in which a cluster gets its first ones.
+// Slot is the place of an add-on in the order of a cluster's first installations.
 //
 // +kubebuilder:validation:Enum=CNI;CPI;CSI;System
 type Slot string
 
 const (
-	// SlotCNI is for the cluster's network: nothing comes before it.
+	// SlotCNI is for the cluster's network, and comes first.
 	SlotCNI Slot = "CNI"
 	// SlotCPI is for the cloud provider, once the network is Applied.
 	SlotCPI Slot = "CPI"
 	// SlotCSI is for storage, once network and cloud provider are Applied.
 	SlotCSI Slot = "CSI"
-	// SlotSystem is for what else a cluster needs to work, once those before it are Applied.
+	// SlotSystem is for other prerequisites of a cluster, once the slots before it are Applied.
 	SlotSystem Slot = "System"
 )
 
@@ -191,32 +202,35 @@ type Addon struct {
 	// name identifies the add-on, a DNS label.
 	// +required
 	Name AddonName `json:"name,omitempty"`
-	// slot is the add-on's place in the order of a cluster's first installations: CNI, CPI, CSI, System, each once those before it are
-	// Applied. Absent: the rest, which comes once all of these are Ready.
+	// slot is the add-on's place in the order of a cluster's first installations: CNI, CPI, CSI, System. An add-on with a slot is applied once
+	// all add-ons with an earlier slot are Applied. Absent: the add-on is applied once all add-ons with a slot are Ready.
 	// +optional
 	Slot Slot `json:"slot,omitempty"`
-	// targetNamespace is for installations that name none.
+	// targetNamespace is the target namespace of installations that name no target namespace.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	TargetNamespace string `json:"targetNamespace,omitempty"`
-	// createNamespace is for installations that name no target namespace.
+	// createNamespace is the value of createNamespace for installations that name no target namespace.
 	// +optional
 	CreateNamespace bool `json:"createNamespace,omitempty"`
-	// displayName is the name that users read.
+	// displayName is the name that users see.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	DisplayName string `json:"displayName,omitempty"`
-	// description says what the add-on is for.
+	// description explains what the add-on is for.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	Description string `json:"description,omitempty"`
-	// documentationURL leads to the add-on's documentation.
+	// documentationURL links to the add-on's documentation.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:Pattern=`^https?://\S+$`
 	DocumentationURL string `json:"documentationURL,omitempty"`
+	// supportedBy names who answers for the add-on. Absent: spec.supportedBy of its catalogue.
+	// +optional
+	SupportedBy SupportedBy `json:"supportedBy,omitempty"`
 	// versions lists the versions; two spellings of one semantic version are the same version and are refused.
 	// +required
 	// +listType=atomic
@@ -225,39 +239,39 @@ type Addon struct {
 	Versions []AddonVersion `json:"versions,omitempty"`
 }
 
-// AddonVersion is one version of an add-on: where it comes from, how it is rendered, which clusters it fits.
+// AddonVersion is one version of an add-on: its source, how it is rendered, which clusters it fits.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.template) == has(self.source)",message="template and source belong together: set both, source beside template and not below it"
 // +kubebuilder:validation:XValidation:rule="!has(self.source) || !has(self.source.helm) || !has(self.template) || self.template.method == 'helm'",message="source.helm needs template.method helm"
 type AddonVersion struct {
-	// version is the version's name; compared as a semantic version where it is one.
+	// version is the version's name; compared as a semantic version if it is one.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([A-Za-z0-9._+-]*[A-Za-z0-9])?$`
 	Version string `json:"version,omitempty"`
-	// deprecated is a sentence on why not to use this version any more. New installations don't choose it by range.
+	// deprecated explains why users should no longer choose this version. Ranges no longer choose it for new installations.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Deprecated string `json:"deprecated,omitempty"`
-	// draft versions are not offered, and no range chooses them. An installation that names one exactly gets it.
+	// draft versions are not offered, and ranges don't choose them. An installation that names a draft exactly gets it.
 	// +optional
 	Draft bool `json:"draft,omitempty"`
-	// template says how the version is rendered.
+	// template defines how the version is rendered.
 	// +optional
 	Template *Template `json:"template,omitempty"`
-	// source says where the version's files come from.
+	// source is the source of the version's files.
 	// +optional
 	Source *Source `json:"source,omitempty"`
-	// constraints say which clusters the version fits. Absent: all.
+	// constraints define which clusters the version fits. Absent: all clusters.
 	// +optional
 	Constraints *Constraints `json:"constraints,omitempty"`
-	// values are the catalogue's defaults, above those of a chart and below all others.
+	// values are the catalogue's defaults. They override the chart's own values, and all other values override them.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Type=object
 	Values *runtime.RawExtension `json:"values,omitempty"`
-	// valuesTemplate is a Go template over the template data that gives values in YAML, above values.
+	// valuesTemplate is a Go template over the template data that renders values in YAML. These override the values in field values.
 	// +optional
 	// +kubebuilder:validation:MaxLength=65536
 	ValuesTemplate string `json:"valuesTemplate,omitempty"`
@@ -271,7 +285,7 @@ type Method string
 const (
 	// MethodGoTemplate renders manifests as Go templates over KKP's template data.
 	MethodGoTemplate Method = "go-template"
-	// MethodHelm renders a Helm chart and keeps a Helm release.
+	// MethodHelm renders a Helm chart and records a Helm release.
 	MethodHelm Method = "helm"
 )
 
@@ -289,7 +303,7 @@ type Template struct {
 	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}(\.[0-9]{1,3})?(ms|s|m|h))+$`
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="timeout must be between 1s and 24h"
 	Timeout *metav1.Duration `json:"timeout,omitempty"`
-	// atomic goes back to the last good revision when an upgrade fails.
+	// atomic rolls back to the last good revision when an upgrade fails.
 	// +optional
 	Atomic bool `json:"atomic,omitempty"`
 	// requiredResourceTypes are kinds that the user cluster must serve before anything is rendered or applied.
@@ -297,27 +311,27 @@ type Template struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	RequiredResourceTypes []ResourceType `json:"requiredResourceTypes,omitempty"`
-	// crds says what happens to CustomResourceDefinitions.
+	// crds defines how CustomResourceDefinitions are written and removed.
 	// +optional
 	CRDs *CRDPolicy `json:"crds,omitempty"`
-	// onClusterDeletion says what becomes of the add-on when its Cluster is deleted. Absent: LetGo.
+	// onClusterDeletion defines what happens to the add-on when its Cluster is deleted. Absent: LetGo.
 	// +optional
 	OnClusterDeletion OnClusterDeletion `json:"onClusterDeletion,omitempty"`
-	// health says by what the add-on is judged to be healthy. Absent: by its workloads.
+	// health defines how the health of the add-on is evaluated. Absent: by its workloads.
 	// +optional
 	Health *HealthCheck `json:"health,omitempty"`
-	// access asks for credentials for the hub, with which an agent in the user cluster logs in to the seed. It needs a platform that
-	// gives them out.
+	// access requests credentials for the hub, which is the seed's API server. An agent in the user cluster uses them to log in to the hub.
+	// The platform has to enable credentials for agents.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=4
 	Access []Access `json:"access,omitempty"`
-	// helm holds options of method helm.
+	// helm has options of method helm.
 	// +optional
 	Helm *HelmOptions `json:"helm,omitempty"`
-	// clusterSecrets asks for the cluster's secrets in template data: the kubeconfig, the admin token and the provider's
-	// credentials. Only versions of Core catalogues may; values by users then hold no template marks.
+	// clusterSecrets adds the cluster's secrets to template data: the kubeconfig, the admin token and the provider's credentials. Only
+	// versions of Core catalogues may set it; values by users then can't contain template marks.
 	// +optional
 	ClusterSecrets bool `json:"clusterSecrets,omitempty"`
 	// formSpec describes the fields that a user fills in.
@@ -352,7 +366,7 @@ type ResourceType struct {
 type CRDApply string
 
 const (
-	// CRDSkip leaves CustomResourceDefinitions out.
+	// CRDSkip does not write CustomResourceDefinitions.
 	CRDSkip CRDApply = "Skip"
 	// CRDCreate creates those that are missing.
 	CRDCreate CRDApply = "Create"
@@ -366,43 +380,45 @@ const (
 type CRDRemove string
 
 const (
-	// CRDRemoveWhenUnused removes those that hold no objects any more.
+	// CRDRemoveWhenUnused removes those that have no objects any more.
 	CRDRemoveWhenUnused CRDRemove = "WhenUnused"
 	// CRDRemoveKeep keeps them.
 	CRDRemoveKeep CRDRemove = "Keep"
 )
 
-// OnClusterDeletion says what becomes of an add-on when its Cluster is deleted.
+// OnClusterDeletion says what happens to an add-on when its Cluster is deleted.
 //
 // +kubebuilder:validation:Enum=LetGo;Remove
 type OnClusterDeletion string
 
 const (
-	// ClusterDeletionLetGo leaves everything to go with the cluster, without a call to it.
+	// ClusterDeletionLetGo does nothing: the add-on disappears with the cluster, without a call to it.
 	ClusterDeletionLetGo OnClusterDeletion = "LetGo"
-	// ClusterDeletionRemove removes it while the Cluster is being deleted and its API server answers, for 10 minutes at most: for what it
-	// made outside of the cluster, such as load balancers and volumes. The Cluster does not wait for it.
+	// ClusterDeletionRemove removes the add-on while the Cluster is being deleted and its API server answers, for at most 10 minutes. Use
+	// it for add-ons that create load balancers, volumes or other objects outside of the cluster. The deletion of the Cluster does not
+	// wait for it.
 	ClusterDeletionRemove OnClusterDeletion = "Remove"
 )
 
 // CRDPolicy says what happens to CustomResourceDefinitions.
 type CRDPolicy struct {
-	// apply says how they are written. Absent: CreateReplace.
+	// apply defines how CustomResourceDefinitions are written. Absent: CreateReplace.
 	// +optional
 	Apply CRDApply `json:"apply,omitempty"`
-	// remove says what happens on removal. Absent: WhenUnused for go-template, Keep for helm.
+	// remove defines what happens to CustomResourceDefinitions when the installation is removed. Absent: WhenUnused for go-template, Keep for
+	// helm.
 	// +optional
 	Remove CRDRemove `json:"remove,omitempty"`
 }
 
 // HelmOptions are options of method helm.
 type HelmOptions struct {
-	// releaseName of the Helm release. Absent: from the installation's name.
+	// releaseName of the Helm release. Absent: derived from the installation's name.
 	// +optional
 	// +kubebuilder:validation:MaxLength=53
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$`
 	ReleaseName string `json:"releaseName,omitempty"`
-	// disableHooks leaves the chart's hooks out.
+	// disableHooks omits the chart's hooks.
 	// +optional
 	DisableHooks bool `json:"disableHooks,omitempty"`
 }
@@ -423,12 +439,12 @@ const (
 
 // FormField is one field that a user fills in.
 type FormField struct {
-	// displayName is the label that users read.
+	// displayName is the label that users see.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	DisplayName string `json:"displayName,omitempty"`
-	// internalName is the dotted path of the value, such as spec.replicas; "\." stands for a dot in a key.
+	// internalName is the dotted path of the value, such as spec.replicas; "\." is a dot in a key.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
@@ -439,11 +455,11 @@ type FormField struct {
 	// required fields must have a value.
 	// +optional
 	Required bool `json:"required,omitempty"`
-	// helpText is shown beside the field.
+	// helpText is shown with the field.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	HelpText string `json:"helpText,omitempty"`
-	// default is the value where none is given.
+	// default is the value if the user enters none.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Schemaless
@@ -456,7 +472,7 @@ type FormField struct {
 	Options []string `json:"options,omitempty"`
 }
 
-// Source says where files come from. Exactly one field is set.
+// Source is the source of a version's files. Exactly one field is set.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.git), has(self.docker), has(self.helm)].filter(x, x).size() == 1",message="set exactly one of git, docker and helm"
 type Source struct {
@@ -473,10 +489,10 @@ type Source struct {
 
 // GitSource is a folder in a git repository.
 type GitSource struct {
-	// remote is the URL of the repository, https or ssh, without password. By ssh, secretRef is needed.
+	// remote is the URL of the repository, https or ssh, without password. ssh needs secretRef.
 	// +required
 	Remote GitRemote `json:"remote,omitempty"`
-	// ref says which commit to take. Absent: branch main.
+	// ref selects the commit. Absent: branch main.
 	// +optional
 	Ref *GitRef `json:"ref,omitempty"`
 	// path is the folder in the repository, relative to its top. Absent: the top.
@@ -486,7 +502,7 @@ type GitSource struct {
 	// secretRef names a Secret with credentials for the repository. Custom catalogues need its annotation used-by.
 	// +optional
 	SecretRef *LocalReference `json:"secretRef,omitempty"`
-	// caSecretRef names a Secret whose key ca.crt holds the certificate authorities of the server.
+	// caSecretRef names a Secret whose key ca.crt contains the certificate authorities of the server.
 	// +optional
 	CASecretRef *LocalReference `json:"caSecretRef,omitempty"`
 }
@@ -506,7 +522,7 @@ type ImageSource struct {
 	// secretRef names a Secret with registry credentials. Custom catalogues need its annotation used-by.
 	// +optional
 	SecretRef *LocalReference `json:"secretRef,omitempty"`
-	// caSecretRef names a Secret whose key ca.crt holds the certificate authorities of the registry.
+	// caSecretRef names a Secret whose key ca.crt contains the certificate authorities of the registry.
 	// +optional
 	CASecretRef *LocalReference `json:"caSecretRef,omitempty"`
 }
@@ -524,7 +540,7 @@ type HelmSource struct {
 	// +kubebuilder:validation:MaxLength=250
 	// +kubebuilder:validation:Pattern=`^[a-zA-Z0-9][a-zA-Z0-9._-]*$`
 	Chart string `json:"chart,omitempty"`
-	// version of the chart, exact.
+	// version is the exact version of the chart.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
@@ -532,7 +548,7 @@ type HelmSource struct {
 	// secretRef names a Secret with credentials. Custom catalogues need its annotation used-by.
 	// +optional
 	SecretRef *LocalReference `json:"secretRef,omitempty"`
-	// caSecretRef names a Secret whose key ca.crt holds the certificate authorities of the server.
+	// caSecretRef names a Secret whose key ca.crt contains the certificate authorities of the server.
 	// +optional
 	CASecretRef *LocalReference `json:"caSecretRef,omitempty"`
 }
@@ -547,18 +563,18 @@ type Constraints struct {
 	K8sVersion VersionRange `json:"k8sVersion,omitempty"`
 }
 
-// AddonCatalogueStatus says what became of a catalogue.
+// AddonCatalogueStatus reports the state of a catalogue.
 type AddonCatalogueStatus struct {
-	// conditions: Ready, Fetched (git) and Conflicting; on available ones Ready and AddonsReady.
+	// conditions: Ready, Fetched (git) and Conflicting; on available catalogues Ready and AddonsReady.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// observedGeneration is the generation that the status speaks of.
+	// observedGeneration is the generation that the status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// revision is the commit that a git catalogue was taken from.
+	// revision is the commit that a git catalogue was read from.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Revision string `json:"revision,omitempty"`
@@ -576,13 +592,13 @@ type AddonCatalogueStatus struct {
 	// conflictCount is the number of all conflicts.
 	// +optional
 	ConflictCount int32 `json:"conflictCount,omitempty"`
-	// seeds says how far each seed is.
+	// seeds reports the state on each seed.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=200
 	Seeds []SeedSync `json:"seeds,omitempty"`
-	// syncedSeeds is the number of seeds that have everything of the catalogue.
+	// syncedSeeds is the number of seeds that have the whole content of the catalogue.
 	// +optional
 	SyncedSeeds int32 `json:"syncedSeeds,omitempty"`
 	// excluded lists versions that don't fit the cluster, at most 200.
@@ -603,10 +619,11 @@ type CatalogueConflict struct {
 	// addon is the name of the add-on.
 	// +required
 	Addon string `json:"addon,omitempty"`
-	// version is empty where the whole add-on is concerned.
+	// version is empty if the conflict concerns the whole add-on.
 	// +optional
 	Version string `json:"version,omitempty"`
-	// wonBy is the name of the catalogue whose entry counts, a generated one too; with OwnedByOther, of the one that people wrote.
+	// wonBy is the name of the catalogue whose entry is used, even if it is a generated one; with OwnedByOther, the name of the catalogue
+	// that people wrote.
 	// +required
 	WonBy string `json:"wonBy,omitempty"`
 	// reason is Duplicate, OwnedByOther or CoreReserved.
@@ -614,24 +631,24 @@ type CatalogueConflict struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// SeedSync says how far one seed is.
+// SeedSync reports the state of a catalogue on one seed.
 type SeedSync struct {
 	// name of the Seed.
 	// +required
 	Name string `json:"name,omitempty"`
-	// synced is true when the seed has everything of the catalogue.
+	// synced is true if the seed has the whole content of the catalogue.
 	// +optional
 	Synced bool `json:"synced,omitempty"`
 	// revision is the digest of the merged state that the seed has.
 	// +optional
 	Revision string `json:"revision,omitempty"`
-	// lastSyncTime is when that revision arrived.
+	// lastSyncTime is when the seed got that revision.
 	// +optional
 	LastSyncTime *metav1.Time `json:"lastSyncTime,omitempty"`
-	// message says what is wrong and what to do.
+	// message describes the problem and what to do.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// sources says which add-ons' content installations on the seed can't get.
+	// sources lists the add-ons whose content installations on the seed can't get.
 	// +optional
 	Sources string `json:"sources,omitempty"`
 }
@@ -647,23 +664,23 @@ type ExcludedVersion struct {
 	// reason is KKPVersion, K8sVersion, ConstraintInvalid, Core or Draft.
 	// +required
 	Reason string `json:"reason,omitempty"`
-	// message says what would be needed.
+	// message names the versions that are required.
 	// +optional
 	Message string `json:"message,omitempty"`
 }
 
 // CoreAddonCounts counts the core add-ons of a cluster.
 type CoreAddonCounts struct {
-	// total is the size of the set.
+	// total is the number of core add-ons.
 	// +optional
 	Total int32 `json:"total,omitempty"`
-	// ready is the number of those that are Ready.
+	// ready is the number of core add-ons that are Ready.
 	// +optional
 	Ready int32 `json:"ready,omitempty"`
-	// failing is the number of those whose Ready is False.
+	// failing is the number of core add-ons whose Ready is False.
 	// +optional
 	Failing int32 `json:"failing,omitempty"`
-	// missing is the number of those that no catalogue has.
+	// missing is the number of core add-ons that are in no catalogue.
 	// +optional
 	Missing int32 `json:"missing,omitempty"`
 }

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// AddonInstallation asks for one add-on in a user cluster: that of spec.clusterName, or the one that KKP keeps in the namespace.
+// AddonInstallation requests one add-on in a user cluster: the cluster of spec.clusterName, or KKP's cluster of the namespace.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -14,7 +14,7 @@ import (
 // +kubebuilder:metadata:annotations="helm.sh/resource-policy=keep"
 // +kubebuilder:metadata:annotations="argocd.argoproj.io/sync-options=Delete=false,Prune=false"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="the name of an AddonInstallation has at most 63 characters"
-// +kubebuilder:validation:XValidation:rule="!has(self.spec.dependsOn) || !self.spec.dependsOn.exists(n, n == self.metadata.name)",message="an installation can't depend on itself: take its name out of dependsOn"
+// +kubebuilder:validation:XValidation:rule="!has(self.spec.dependsOn) || !self.spec.dependsOn.exists(n, n == self.metadata.name)",message="an installation can't depend on itself: remove its name from dependsOn"
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Addon",type=string,JSONPath=`.spec.addonRef.name`
@@ -32,10 +32,10 @@ type AddonInstallation struct {
 	// metadata is the standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitzero"`
-	// spec says what is to be installed.
+	// spec is the requested state.
 	// +required
 	Spec AddonInstallationSpec `json:"spec,omitzero"`
-	// status says what is installed.
+	// status is the observed state.
 	// +optional
 	Status AddonInstallationStatus `json:"status,omitzero"`
 }
@@ -49,7 +49,7 @@ type AddonInstallationList struct {
 	Items           []AddonInstallation `json:"items"`
 }
 
-// ReconcileStrategy says how long an installation is kept reconciled.
+// ReconcileStrategy says how long Trellis reconciles an installation.
 //
 // +kubebuilder:validation:Enum=Continuous;Once
 type ReconcileStrategy string
@@ -57,29 +57,29 @@ type ReconcileStrategy string
 const (
 	// ReconcileContinuous applies every change and repairs drift.
 	ReconcileContinuous ReconcileStrategy = "Continuous"
-	// ReconcileOnce applies nothing more after the first Ready.
+	// ReconcileOnce applies nothing after the first Ready.
 	ReconcileOnce ReconcileStrategy = "Once"
 )
 
-// DeletionPolicy says what deletion of an installation does to what it applied.
+// DeletionPolicy says what the deletion of an installation does to its applied objects.
 //
 // +kubebuilder:validation:Enum=Delete;Orphan
 type DeletionPolicy string
 
 const (
-	// DeletionDelete removes what the installation applied.
+	// DeletionDelete removes them.
 	DeletionDelete DeletionPolicy = "Delete"
-	// DeletionOrphan leaves it.
+	// DeletionOrphan leaves them.
 	DeletionOrphan DeletionPolicy = "Orphan"
 )
 
-// AddonInstallationSpec says what is to be installed.
+// AddonInstallationSpec is the requested state.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.releaseName) == has(oldSelf.releaseName) && (!has(self.releaseName) || self.releaseName == oldSelf.releaseName)",message="releaseName can't be changed: delete the installation and create it anew"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.clusterName) || has(self.clusterName) && self.clusterName == oldSelf.clusterName",message="clusterName can't be changed: delete the installation and create it anew"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.targetNamespace) || has(self.targetNamespace) && self.targetNamespace == oldSelf.targetNamespace",message="targetNamespace can't be changed: delete the installation and create it anew"
+// +kubebuilder:validation:XValidation:rule="has(self.releaseName) == has(oldSelf.releaseName) && (!has(self.releaseName) || self.releaseName == oldSelf.releaseName)",message="releaseName can't be changed: delete the installation and create it again"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.clusterName) || has(self.clusterName) && self.clusterName == oldSelf.clusterName",message="clusterName can't be changed: delete the installation and create it again"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.targetNamespace) || has(self.targetNamespace) && self.targetNamespace == oldSelf.targetNamespace",message="targetNamespace can't be changed: delete the installation and create it again"
 type AddonInstallationSpec struct {
-	// clusterName names a Cluster of this namespace. Absent: the Cluster that KKP keeps here; elsewhere it is required. It can be set once.
+	// clusterName names a Cluster of this namespace. Absent: KKP's Cluster of the namespace. Without KKP, it is required. It can be set once.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -89,52 +89,54 @@ type AddonInstallationSpec struct {
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self.name == oldSelf.name",message="addonRef.name can't be changed: correct it if it is misspelt; for another add-on, delete the installation and create it again"
 	AddonRef AddonReference `json:"addonRef,omitzero"`
-	// coreAddon is true on installations of the core add-on controller, and only there. It can't be changed.
+	// coreAddon is true only on installations of the core add-on controller. It can't be changed.
 	// +optional
 	// +default=false
 	// +kubebuilder:default=false
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="coreAddon can't be changed: only the core add-on controller makes core installations; to remove one for good, take it out of ConfigMap custom-core-addons or change the setting of the Cluster that asks for it"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="coreAddon can't be changed: only the core add-on controller creates core installations; to remove one permanently, remove it from ConfigMap custom-core-addons or change the setting of the Cluster that requests it"
 	CoreAddon bool `json:"coreAddon"`
-	// targetNamespace is the namespace in the user cluster for objects without one. Absent: what the catalogue says of the add-on, which is
-	// written here then, together with its createNamespace. It can be set once.
+	// targetNamespace is the namespace in the user cluster for objects without one. Absent: the catalogue's namespace for the add-on,
+	// which Trellis then writes here, with the catalogue's createNamespace. It can be set once.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	TargetNamespace string `json:"targetNamespace,omitempty"`
-	// createNamespace makes the target namespace if the user cluster doesn't have it.
+	// createNamespace creates the target namespace if the user cluster doesn't have it.
 	// +optional
 	CreateNamespace bool `json:"createNamespace,omitempty"`
-	// releaseName of the Helm release, above template.helm.releaseName of the catalogue; other methods have none. It can't be changed.
+	// releaseName of the Helm release. It overrides template.helm.releaseName of the catalogue. Add-ons of other methods have no release. It
+	// can't be changed.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=53
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	ReleaseName string `json:"releaseName,omitempty"`
-	// values are the user's values, above all others.
+	// values are the user's values. They override all others.
 	// +nullable
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Type=object
 	Values *runtime.RawExtension `json:"values,omitempty"`
-	// valuesFrom takes values from marked objects in the own namespace, later ones above earlier ones, below values.
+	// valuesFrom reads values from labelled objects in the installation's namespace. Later entries override earlier ones, and values overrides
+	// all entries.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	ValuesFrom []ValuesSource `json:"valuesFrom,omitempty"`
-	// valuesTemplate is a Go template over the template data that gives values in YAML, above form defaults and below valuesFrom. It never
-	// sees secrets of the cluster.
+	// valuesTemplate is a Go template over the template data that renders values in YAML. These override defaults of the form, and valuesFrom
+	// overrides them. The template never sees secrets of the cluster.
 	// +optional
 	// +kubebuilder:validation:MaxLength=65536
 	ValuesTemplate string `json:"valuesTemplate,omitempty"`
-	// dependsOn names installations of the same cluster, itself not among them. Each has to be Ready before this one is applied for the first
-	// time, for as long as that takes, and before another version of it is applied, for as long as the seed's --order-timeout. They may be made
-	// later.
+	// dependsOn names other installations of the same cluster, which may be created later. Before this installation is applied for the first
+	// time, each of them has to be Ready, without a time limit. Before another version is applied, the installation waits for them for at most
+	// the seed's --order-timeout.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16
 	DependsOn []InstallationName `json:"dependsOn,omitempty"`
-	// paused stops all work on the installation but its removal.
+	// paused stops all work on the installation except its removal.
 	// +optional
 	Paused bool `json:"paused,omitempty"`
 	// reconcileStrategy is Continuous or Once.
@@ -158,20 +160,20 @@ type InstallationName string
 
 // AddonReference names an add-on and a version of it.
 //
-// +kubebuilder:validation:XValidation:rule=`!has(self.digest) || has(self.version) && !self.version.matches(r'[<>=~^*,|\s]|^v?([^.+-]*\.)*[xX]([.+-]|$)')`,message="digest needs an exact version: it says which content of that version is meant"
+// +kubebuilder:validation:XValidation:rule=`!has(self.digest) || has(self.version) && !self.version.matches(r'[<>=~^*,|\s]|^v?([^.+-]*\.)*[xX]([.+-]|$)')`,message="digest needs an exact version: it identifies the content of that version"
 type AddonReference struct {
 	// name of the add-on.
 	// +required
 	Name AddonName `json:"name,omitempty"`
-	// version is exact or a range (one with any of "<>=~^*,|", a space or an x part). Absent: the newest that fits.
+	// version is an exact version or a range (with any of "<>=~^*,|", a space or an x part). Absent: the newest version that fits.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^([A-Za-z0-9]([A-Za-z0-9._+-]*[A-Za-z0-9])?|\s*(([<>]=?|=[<>]?|!=|~>?|\^)?\s*v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?((\s*,\s*|\s+)([<>]=?|=[<>]?|!=|~>?|\^)?\s*v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?)*|v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?\s+-\s+v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?)(\s*\|\|(\s*([<>]=?|=[<>]?|!=|~>?|\^)?\s*v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?((\s*,\s*|\s+)([<>]=?|=[<>]?|!=|~>?|\^)?\s*v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?)*|\s+v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?\s+-\s+v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?)){0,15}\s*)$')`,message="this is neither a version nor a range: write it like \"1.2.3\", \">= 1.34, < 1.38\" or \"1.x\""
 	Version string `json:"version,omitempty"`
-	// digest is the content of the version that is meant: the SHA-256 over the canonical JSON of its template, source, values and
-	// valuesTemplate in the catalogue; not of its name, deprecated and constraints. status.lastApplied.entryDigest has it of what is
-	// applied. Where the catalogue has other content under that version, what is applied stays and is kept reconciled from its record.
+	// digest pins the content of the version. It is the SHA-256 of the canonical JSON of the version's template, source, values and
+	// valuesTemplate in the catalogue, without its name, deprecated and constraints. status.lastApplied.entryDigest has the digest of the
+	// applied content. If the catalogue has other content under that version, the applied content stays and is reconciled from its record.
 	// +optional
 	// +kubebuilder:validation:MaxLength=71
 	// +kubebuilder:validation:Pattern=`^sha256:[0-9a-f]{64}$`
@@ -182,18 +184,18 @@ type AddonReference struct {
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.secretRef), has(self.configMapRef), has(self.providerRef)].filter(x, x).size() == 1",message="set exactly one of secretRef, configMapRef and providerRef"
 type ValuesSource struct {
-	// secretRef takes a key of a Secret.
+	// secretRef reads a key of a Secret.
 	// +optional
 	SecretRef *KeyReference `json:"secretRef,omitempty"`
-	// configMapRef takes a key of a ConfigMap.
+	// configMapRef reads a key of a ConfigMap.
 	// +optional
 	ConfigMapRef *KeyReference `json:"configMapRef,omitempty"`
-	// providerRef takes an object of an allowed kind whose status.secretRef names a Secret.
+	// providerRef reads an object of an allowed kind whose status.secretRef names a Secret.
 	// +optional
 	ProviderRef *ProviderReference `json:"providerRef,omitempty"`
 }
 
-// KeyReference names a key of an object in the own namespace.
+// KeyReference names a key of an object in the same namespace.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.targetPath) || has(self.key)",message="targetPath needs key: name the key whose text goes there"
 type KeyReference struct {
@@ -202,12 +204,12 @@ type KeyReference struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name,omitempty"`
-	// key whose data is YAML, or, with targetPath, one text. Absent: values.yaml.
+	// key names the key whose data is YAML, or, with targetPath, one text value. Absent: values.yaml.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Key string `json:"key,omitempty"`
-	// targetPath is the dotted path of the value that the text of key becomes, such as database.password; "\." stands for a dot in a key.
-	// The text is taken as it is, also where it reads as a number. Absent: key holds a YAML document of values.
+	// targetPath is the dotted path where the text of key becomes a value, such as database.password; "\." is a dot in a key. The value
+	// is always a text, even if it looks like a number. Absent: key contains a YAML document of values.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
@@ -236,26 +238,26 @@ type ProviderReference struct {
 	Name string `json:"name,omitempty"`
 }
 
-// AddonInstallationStatus says what is installed.
+// AddonInstallationStatus is the observed state.
 type AddonInstallationStatus struct {
-	// conditions: Ready sums up; the others say how far each step is.
+	// conditions: Ready is the summary; the others report the state of each step.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// observedGeneration is the generation that the status speaks of.
+	// observedGeneration is the generation that the status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// cluster is the Cluster that the installation belongs to, from the first status on.
+	// cluster is the Cluster of the installation, from the first status on.
 	// +optional
 	Cluster *ClusterIdentity `json:"cluster,omitempty"`
-	// version is the version that the user cluster has of the add-on; absent until one was applied to its end.
+	// version is the add-on's version in the user cluster; absent until a version is completely applied.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Version string `json:"version,omitempty"`
-	// target is the version that is wanted: what addonRef comes to, or what stays installed where that is refused. Where it differs from
-	// version, conditions say why.
+	// target is the version that addonRef resolves to, or the installed version if that version is refused. If target differs from version,
+	// conditions explain why.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Target string `json:"target,omitempty"`
@@ -263,20 +265,20 @@ type AddonInstallationStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	AvailableUpdate string `json:"availableUpdate,omitempty"`
-	// artifact is the content of version; until one was applied, what was fetched.
+	// artifact is the content of version. Until a version is applied, it is the fetched content.
 	// +optional
 	Artifact *Artifact `json:"artifact,omitempty"`
-	// access are the credentials for the hub that the version has (template.access).
+	// access lists the version's credentials for the hub (template.access).
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=8
 	Access []AccessState `json:"access,omitempty"`
-	// lastApplied is what the user cluster got last.
+	// lastApplied is the state that was last applied to the user cluster.
 	// +optional
 	LastApplied *AppliedState `json:"lastApplied,omitempty"`
-	// onClusterDeletion is Remove while the user cluster has something that is removed when its Cluster is deleted, by what the version says
-	// that was applied last.
+	// onClusterDeletion is Remove while the user cluster has objects that are removed when its Cluster is deleted, as the last applied version
+	// requires.
 	// +optional
 	OnClusterDeletion OnClusterDeletion `json:"onClusterDeletion,omitempty"`
 	// release is the Helm release.
@@ -290,15 +292,15 @@ type AddonInstallationStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=20
 	Unhealthy []UnhealthyObject `json:"unhealthy,omitempty"`
-	// cause says why the user cluster, and not the add-on, may be what keeps the installation from being Ready, such as Unschedulable or
-	// QuotaExceeded. It is absent where nothing shows that. AddonSets go by it.
+	// cause is set if the user cluster, and not the add-on, may prevent the installation from being Ready, such as Unschedulable or
+	// QuotaExceeded. It is absent if nothing shows that. AddonSets use this field.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Cause string `json:"cause,omitempty"`
-	// failures counts failed attempts in a row.
+	// failures counts consecutive failed attempts.
 	// +optional
 	Failures int32 `json:"failures,omitempty"`
-	// nextAttempt is when everything is tried again at the latest. What is in the way in the user cluster is looked at every 15 s besides.
+	// nextAttempt is the latest time of the next attempt. Obstacles in the user cluster are also checked every 15 s.
 	// +optional
 	NextAttempt *metav1.Time `json:"nextAttempt,omitempty"`
 }
@@ -319,7 +321,7 @@ type ClusterIdentity struct {
 
 // Artifact is fetched content.
 type Artifact struct {
-	// revision is the source's own word for it: a commit, a chart version, an image digest.
+	// revision is the source's name of the content: a commit, a chart version, an image digest.
 	// +optional
 	Revision string `json:"revision,omitempty"`
 	// digest of the content.
@@ -327,7 +329,7 @@ type Artifact struct {
 	Digest string `json:"digest,omitempty"`
 }
 
-// AppliedState is what the user cluster got last.
+// AppliedState is the state that was last applied to the user cluster.
 type AppliedState struct {
 	// addon is the name of the add-on, in its catalogue.
 	// +optional
@@ -335,11 +337,11 @@ type AppliedState struct {
 	// version of the add-on.
 	// +optional
 	Version string `json:"version,omitempty"`
-	// entryDigest is the content digest of the catalogue's version that it was made from, which addonRef.digest is compared with.
+	// entryDigest is the content digest of the catalogue's version that was applied. It is compared with addonRef.digest.
 	// +optional
 	// +kubebuilder:validation:MaxLength=71
 	EntryDigest string `json:"entryDigest,omitempty"`
-	// artifactDigest is the digest of the content it was rendered from.
+	// artifactDigest is the digest of the rendered content.
 	// +optional
 	ArtifactDigest string `json:"artifactDigest,omitempty"`
 	// inputs is the keyed hash of everything that the objects depend on.
@@ -348,23 +350,24 @@ type AppliedState struct {
 	// objects is the hash of the rendered objects.
 	// +optional
 	Objects string `json:"objects,omitempty"`
-	// k8sVersion is the Kubernetes version of the cluster that it was made for.
+	// k8sVersion is the cluster's Kubernetes version that the objects were rendered for.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	K8sVersion string `json:"k8sVersion,omitempty"`
 	// time of the last change.
 	// +optional
 	Time *metav1.Time `json:"time,omitempty"`
-	// platformValues is the keyed digest of the platform's values that it was made with, which the grant of its set is compared with.
+	// platformValues is the keyed digest of the platform's values that were applied. It is compared with the grant of the installation's
+	// set.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	PlatformValues string `json:"platformValues,omitempty"`
-	// volumeClaims counts the PersistentVolumeClaims among the objects, which go with the installation.
+	// volumeClaims counts the PersistentVolumeClaims among the objects, which are removed with the installation.
 	// +optional
 	VolumeClaims int32 `json:"volumeClaims,omitempty"`
 }
 
-// HelmReleaseState is the Helm release as the record has it; the user cluster may show it later.
+// HelmReleaseState is the Helm release as recorded; the user cluster may show it later.
 type HelmReleaseState struct {
 	// name of the release.
 	// +optional
@@ -372,7 +375,7 @@ type HelmReleaseState struct {
 	// revision of the release.
 	// +optional
 	Revision int32 `json:"revision,omitempty"`
-	// status of the release in Helm's words.
+	// status of the release, as Helm names it.
 	// +optional
 	Status string `json:"status,omitempty"`
 }
@@ -382,10 +385,10 @@ type ObjectCounts struct {
 	// total number of objects.
 	// +optional
 	Total int32 `json:"total"`
-	// healthy ones.
+	// healthy is the number of healthy objects.
 	// +optional
 	Healthy int32 `json:"healthy"`
-	// failing ones.
+	// failing is the number of failing objects.
 	// +optional
 	Failing int32 `json:"failing"`
 	// summary is healthy/total, for lists.
@@ -399,13 +402,13 @@ type UnhealthyObject struct {
 	// ref is Kind namespace/name.
 	// +required
 	Ref string `json:"ref,omitempty"`
-	// reason is a word.
+	// reason is one CamelCase word.
 	// +optional
 	Reason string `json:"reason,omitempty"`
 	// message is the object's own message.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// cause says why the user cluster, and not the add-on, may be at fault, as in status.cause.
+	// cause is set if the user cluster, and not the add-on, may be at fault, as in status.cause.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Cause string `json:"cause,omitempty"`

@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// AddonSet puts add-ons on every cluster that its selector matches, now and later, in waves. It is written on the master, in the
-// platform namespace, and copied to every seed.
+// AddonSet installs add-ons in every present and future cluster that its selector matches, in waves. Admins write AddonSets on the master,
+// in the platform namespace. The master's manager copies them to every seed.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -30,10 +30,10 @@ type AddonSet struct {
 	// metadata is the standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitzero"`
-	// spec says which clusters are to have which add-ons.
+	// spec defines which clusters get which add-ons.
 	// +required
 	Spec AddonSetSpec `json:"spec,omitzero"`
-	// status says how far that is.
+	// status reports the progress.
 	// +optional
 	Status AddonSetStatus `json:"status,omitzero"`
 }
@@ -47,33 +47,33 @@ type AddonSetList struct {
 	Items           []AddonSet `json:"items"`
 }
 
-// AddonSetType says what a set is about.
+// AddonSetType says what a set manages.
 //
 // +kubebuilder:validation:Enum=Custom;Core
 type AddonSetType string
 
 const (
-	// AddonSetCustom makes installations of the add-ons that it lists.
+	// AddonSetCustom creates installations of the add-ons that it lists.
 	AddonSetCustom AddonSetType = "Custom"
-	// AddonSetCore lists no add-ons: it puts the core add-ons of all clusters under its waves.
+	// AddonSetCore lists no add-ons: it rolls out the core add-ons of all clusters in its waves.
 	AddonSetCore AddonSetType = "Core"
 )
 
-// RemovalPolicy says what becomes of what a set made and no longer wants.
+// RemovalPolicy says what happens to installations that a set no longer requests.
 //
 // +kubebuilder:validation:Enum=Delete;Orphan;Release
 type RemovalPolicy string
 
 const (
-	// RemovalDelete deletes the installation, and so what it applied.
+	// RemovalDelete deletes the installation and its applied objects.
 	RemovalDelete RemovalPolicy = "Delete"
-	// RemovalOrphan deletes the installation and leaves what it applied in the user cluster.
+	// RemovalOrphan deletes the installation and leaves its applied objects in the user cluster.
 	RemovalOrphan RemovalPolicy = "Orphan"
-	// RemovalRelease leaves the installation, as if it were made by hand.
+	// RemovalRelease leaves the installation, as if a user had created it.
 	RemovalRelease RemovalPolicy = "Release"
 )
 
-// AddonSetSpec says which clusters are to have which add-ons.
+// AddonSetSpec says which clusters get which add-ons.
 //
 // +kubebuilder:validation:XValidation:rule="self.type != 'Core' || (!has(self.addons) && !has(self.overrides) && !has(self.removal))",message="a set of type Core has no addons, overrides and removal: core add-ons come from rules and the custom core list"
 // +kubebuilder:validation:XValidation:rule="self.type == 'Core' || (has(self.addons) && self.addons.size() > 0)",message="a set of type Custom has at least one item in addons"
@@ -85,11 +85,11 @@ type AddonSetSpec struct {
 	// +kubebuilder:default=Custom
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="type can't be changed: delete the set and create another"
 	Type AddonSetType `json:"type,omitempty"`
-	// paused stops all writes of the set, of type Core all moves, but not pins, repairs and what new
-	// clusters lack; status.pending tells what they would be.
+	// paused stops all writes of the set. For type Core it stops all moves, but not pins, repairs and add-ons that new clusters lack.
+	// status.pending shows the paused changes.
 	// +optional
 	Paused bool `json:"paused,omitempty"`
-	// priority decides which set gets a name that two want in one cluster: the higher one, then the older.
+	// priority decides which of two sets gets a name that both request in one cluster: the set with the higher priority, then the older set.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
@@ -109,15 +109,16 @@ type AddonSetSpec struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	Addons []AddonSetItem `json:"addons,omitempty"`
-	// overrides add values for some clusters. All that match count, later ones above earlier ones, above the values of the item.
+	// overrides add values for some clusters. All matching overrides apply; later overrides override earlier ones, and all overrides override
+	// the values of the item.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	Overrides []AddonSetOverride `json:"overrides,omitempty"`
-	// removal is Delete, Orphan or Release, for installations that are no longer wanted. Absent: Delete.
+	// removal is Delete, Orphan or Release, for installations that the set no longer requests. Absent: Delete.
 	// +optional
 	Removal RemovalPolicy `json:"removal,omitempty"`
-	// rollout says how changes roll over the clusters. Absent: everywhere at once.
+	// rollout defines how changes roll out over the clusters. Absent: in all clusters at once.
 	// +optional
 	Rollout *Rollout `json:"rollout,omitempty"`
 }
@@ -127,44 +128,44 @@ type AddonSetItem struct {
 	// name of the installations, in each cluster.
 	// +required
 	Name AddonName `json:"name,omitempty"`
-	// addonRef names the add-on and its version, which is resolved for each cluster. It has no digest.
+	// addonRef names the add-on and its version, which is resolved for each cluster. It can't have a digest.
 	// +required
-	// +kubebuilder:validation:XValidation:rule="!has(self.digest)",message="addonRef.digest is set by the controller, for each cluster"
+	// +kubebuilder:validation:XValidation:rule="!has(self.digest)",message="addonRef.digest is set by the controller, for each cluster: remove it"
 	AddonRef AddonReference `json:"addonRef,omitzero"`
-	// targetNamespace is the namespace in the user cluster for objects without one. Absent: what the catalogue says of the add-on, with its
-	// createNamespace. What is installed stays in its namespace.
+	// targetNamespace is the namespace in the user cluster for objects without one. Absent: the catalogue's namespace for the add-on,
+	// with its createNamespace. Existing installations keep their namespace.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	TargetNamespace string `json:"targetNamespace,omitempty"`
-	// createNamespace makes the target namespace if the user cluster doesn't have it.
+	// createNamespace creates the target namespace if the user cluster doesn't have it.
 	// +optional
 	CreateNamespace bool `json:"createNamespace,omitempty"`
-	// releaseName is the name of the Helm release, for charts. Absent: from the catalogue, or the item's name.
+	// releaseName is the name of the Helm release, for charts. Absent: the catalogue's, or the item's name.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=53
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	ReleaseName string `json:"releaseName,omitempty"`
-	// values are put into the installations, and back where others change them; values beside them stay.
+	// values are written into the installations, and restored if a user changes them. Other values in the installations are not changed.
 	// +nullable
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Type=object
 	Values *runtime.RawExtension `json:"values,omitempty"`
-	// valuesFrom takes values from marked objects in the cluster's namespace. $(cluster) in a name is the name of the Cluster.
+	// valuesFrom reads values from labelled objects in the cluster's namespace. $(cluster) in a name is the name of the Cluster.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	ValuesFrom []ValuesSource `json:"valuesFrom,omitempty"`
-	// valuesTemplate is a Go template over the cluster's template data that gives values in YAML, below valuesFrom.
+	// valuesTemplate is a Go template over the cluster's template data that renders values in YAML. valuesFrom overrides these values.
 	// +optional
 	// +kubebuilder:validation:MaxLength=65536
 	ValuesTemplate string `json:"valuesTemplate,omitempty"`
-	// platformSecretRef names a Secret beside the set, with label addons.kubermatic.k8c.io/use: values, and, for a set of type Custom, with
-	// annotation addons.kubermatic.k8c.io/used-by that names the set as AddonSet/<name>. It is copied to the seeds, and is a layer of
-	// values below valuesFrom.
+	// platformSecretRef names a Secret in the set's namespace, with label addons.kubermatic.k8c.io/use: values, and, for a set of type Custom,
+	// with annotation addons.kubermatic.k8c.io/used-by that names the set as AddonSet/<name>. Trellis copies the Secret to the seeds.
+	// valuesFrom overrides its values.
 	// +optional
 	PlatformSecretRef *PlatformSecretReference `json:"platformSecretRef,omitempty"`
 	// reconcileStrategy is Continuous or Once.
@@ -172,27 +173,28 @@ type AddonSetItem struct {
 	// +default="Continuous"
 	// +kubebuilder:default=Continuous
 	ReconcileStrategy ReconcileStrategy `json:"reconcileStrategy,omitempty"`
-	// dependsOn names items of this set that are to be Ready first, in each cluster.
+	// dependsOn names items of this set that must be Ready first, in each cluster.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16
 	DependsOn []AddonName `json:"dependsOn,omitempty"`
-	// allow says what the installations may do that needs a word: Adopt what exists, Downgrade, Prune many objects at a time.
+	// allow permits actions that otherwise need an approval for each installation. Adopt permits the adoption of existing objects, Downgrade
+	// permits lower versions, and Prune permits the removal of many objects at a time.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=3
 	Allow []Permission `json:"allow,omitempty"`
 }
 
-// Permission is what the installations of an item may do.
+// Permission is an action that the installations of an item may do.
 //
 // +kubebuilder:validation:Enum=Adopt;Downgrade;Prune
 type Permission string
 
 const (
-	// PermissionAdopt lets installations take over objects that exist.
+	// PermissionAdopt lets installations adopt existing objects.
 	PermissionAdopt Permission = "Adopt"
-	// PermissionDowngrade lets a lower version in.
+	// PermissionDowngrade allows a lower version.
 	PermissionDowngrade Permission = "Downgrade"
 	// PermissionPrune approves prunes of many objects, but never of Namespaces, PersistentVolumeClaims and definitions in use.
 	PermissionPrune Permission = "Prune"
@@ -205,7 +207,7 @@ type PlatformSecretReference struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name,omitempty"`
-	// key whose data is YAML. Absent: values.yaml.
+	// key names the key whose data is YAML. Absent: values.yaml.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Key string `json:"key,omitempty"`
@@ -220,32 +222,30 @@ type AddonSetOverride struct {
 	// addon is the name of the item.
 	// +required
 	Addon AddonName `json:"addon,omitempty"`
-	// values for it.
+	// values of the item in these clusters.
 	// +required
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Type=object
 	Values *runtime.RawExtension `json:"values,omitempty"`
 }
 
-// Pace says how many clusters move at a time, and what is success and failure.
+// Pace says how many clusters move at a time, and when a move succeeds or fails.
 type Pace struct {
-	// maxConcurrency is how many clusters of a group move at a time on one seed: a number, or a percentage of them that is rounded up.
-	// Absent: 10%.
+	// maxConcurrency is how many clusters of a group move at a time on one seed. It is a number, or a percentage of the group's clusters,
+	// rounded up. Absent: 10%.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:Pattern=`^(100|[1-9][0-9]?)%$`
 	// +kubebuilder:validation:XValidation:rule="type(self) != int || (self >= 1 && self <= 1000000)",message="maxConcurrency is a number from 1 to 1000000, or a percentage from 1% to 100%"
 	MaxConcurrency *intstr.IntOrString `json:"maxConcurrency,omitempty"`
-	// maxFailures is how many clusters of a group may fail; more halt the rollout: a number,
-	// or a percentage of the clusters of each seed, rounded down.
-	// Absent: 0.
+	// maxFailures is how many clusters of a group may fail. More failures halt the rollout. It is a number, or a percentage of the group's
+	// clusters on each seed, rounded down. Absent: 0.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:Pattern=`^(100|[1-9][0-9]?)%$`
 	// +kubebuilder:validation:XValidation:rule="type(self) != int || (self >= 0 && self <= 1000000)",message="maxFailures is a number from 0 to 1000000, or a percentage from 1% to 100%"
 	MaxFailures *intstr.IntOrString `json:"maxFailures,omitempty"`
-	// soak is how long everything is to be Ready until a move counts as a success, from 0s to 168h. Absent:
-	// 5m.
+	// soak is how long everything must be Ready until a move counts as a success, from 0s to 168h. Absent: 5m.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=16
@@ -262,11 +262,11 @@ type Pace struct {
 	ProgressDeadline *metav1.Duration `json:"progressDeadline,omitempty"`
 }
 
-// Rollout says how changes roll over the clusters of a set.
+// Rollout says how changes roll out over the clusters of a set.
 type Rollout struct {
 	Pace `json:",inline"`
-	// groups of clusters, in the order in which they move. A cluster is in the first that selects it; all others are in the last one,
-	// "rest".
+	// groups of clusters, in the order in which they move. A cluster is in the first group that selects it. All other clusters are in the last
+	// group, "rest".
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -277,15 +277,15 @@ type Rollout struct {
 // GroupRest is the name of the last group, of clusters that no other selects.
 const GroupRest = "rest"
 
-// GroupStart says when a group begins.
+// GroupStart says when a group starts.
 //
 // +kubebuilder:validation:Enum=Automatic;Approved
 type GroupStart string
 
 const (
-	// StartAutomatic begins once all groups before are done.
+	// StartAutomatic starts once all groups before are done.
 	StartAutomatic GroupStart = "Automatic"
-	// StartApproved waits for annotation approve besides.
+	// StartApproved also waits for annotation approve.
 	StartApproved GroupStart = "Approved"
 )
 
@@ -299,13 +299,13 @@ type RolloutGroup struct {
 	// +required
 	// +kubebuilder:validation:XValidation:rule="(!has(self.matchLabels) || self.matchLabels.size() <= 32) && (!has(self.matchExpressions) || self.matchExpressions.size() <= 32)",message="a selector has at most 32 matchLabels and 32 matchExpressions"
 	ClusterSelector *metav1.LabelSelector `json:"clusterSelector,omitempty"`
-	// start is Automatic or Approved: it waits for annotation addons.kubermatic.k8c.io/approve. Absent: Automatic.
+	// start is Automatic or Approved. A group with Approved waits for annotation addons.kubermatic.k8c.io/approve. Absent: Automatic.
 	// +optional
 	Start GroupStart `json:"start,omitempty"`
 	Pace  `json:",inline"`
 }
 
-// AddonSetStatus says how far a set is.
+// AddonSetStatus reports the progress of a set.
 type AddonSetStatus struct {
 	// conditions: Ready and DeletionBlocked.
 	// +optional
@@ -313,34 +313,34 @@ type AddonSetStatus struct {
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// observedGeneration is the generation that the status speaks of.
+	// observedGeneration is the generation that the status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// catalogues is a digest of the merged catalogues that the set depends on.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Catalogues string `json:"catalogues,omitempty"`
-	// revision is a hash of all that clusters get by the set. On the master, it sums those of the seeds up.
+	// revision is a hash of everything that the set gives to clusters. On the master, it covers the revisions of all seeds.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Revision string `json:"revision,omitempty"`
-	// startedAt is when the revision began to roll.
+	// startedAt is when the rollout of the revision started.
 	// +optional
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
 	// counts of clusters.
 	// +optional
 	Counts *ClusterCounts `json:"counts,omitempty"`
-	// groups in their order, the last one being rest.
+	// groups in their order; the last one is rest.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=17
 	Groups []GroupStatus `json:"groups,omitempty"`
-	// pending is what would change, at most 50.
+	// pending lists outstanding changes, at most 50.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50
 	Pending []PendingChange `json:"pending,omitempty"`
-	// pendingCount is how many changes are pending in all, without those that are Blocked.
+	// pendingCount is the number of all pending changes, without those that are Blocked.
 	// +optional
 	PendingCount int32 `json:"pendingCount,omitempty"`
 	// clusters that are failed, sick, away or blocked, at most 50.
@@ -348,10 +348,10 @@ type AddonSetStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50
 	Clusters []SetClusterStatus `json:"clusters,omitempty"`
-	// removal is what waits for annotation removal-approved.
+	// removal is the removal that waits for annotation removal-approved.
 	// +optional
 	Removal *PendingRemoval `json:"removal,omitempty"`
-	// seeds, at most 200; on the master.
+	// seeds lists the seeds, at most 200. Only the set on the master has this field.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -359,39 +359,39 @@ type AddonSetStatus struct {
 	Seeds []SetSeedStatus `json:"seeds,omitempty"`
 }
 
-// ClusterCounts counts clusters by how they stand.
+// ClusterCounts counts clusters by their state.
 type ClusterCounts struct {
-	// selected clusters, and those that still have what the set made.
+	// selected clusters, and those that still have installations of the set.
 	// +optional
 	Selected int32 `json:"selected"`
-	// current ones have what they are to have, and it works.
+	// current clusters have everything that the set requests, and it works.
 	// +optional
 	Current int32 `json:"current"`
-	// moving ones were written, and are not done.
+	// moving clusters were written, and are not done.
 	// +optional
 	Moving int32 `json:"moving"`
-	// behind ones are to have something else.
+	// behind clusters don't have the requested state yet.
 	// +optional
 	Behind int32 `json:"behind"`
-	// failed ones were rolled back, or did not get Ready in time.
+	// failed clusters were rolled back, or did not become Ready in time.
 	// +optional
 	Failed int32 `json:"failed"`
-	// sick ones did the same, but were not Ready before, or for a reason of their own that no other reports; or the time of their move is
-	// over, and they are neither current nor failed; or annotation leave-out names them.
+	// sick clusters failed too, but were not Ready before, or have a cause of their own that no other cluster reports. A cluster is also sick
+	// if the time of its move is over and it is neither current nor failed, or if annotation leave-out names it.
 	// +optional
 	Sick int32 `json:"sick"`
-	// away ones are behind, and unreachable, paused or without a version.
+	// away clusters are behind, and unreachable, paused or without a version.
 	// +optional
 	Away int32 `json:"away"`
-	// blocked ones have an item that can't be carried out there; those that are failed, sick or away are not among them.
+	// blocked clusters have an item that can't be carried out there. Clusters that are failed, sick or away are not counted here.
 	// +optional
 	Blocked int32 `json:"blocked"`
-	// new ones were created after the revision began.
+	// new clusters were created after the revision began.
 	// +optional
 	New int32 `json:"new"`
 }
 
-// GroupState says how a group stands.
+// GroupState is the state of a group.
 //
 // +kubebuilder:validation:Enum=Waiting;AwaitingApproval;Open;NoEvidence;Done;Halted
 type GroupState string
@@ -403,15 +403,15 @@ const (
 	GroupAwaitingApproval GroupState = "AwaitingApproval"
 	// GroupOpen moves its clusters.
 	GroupOpen GroupState = "Open"
-	// GroupNoEvidence has no cluster with all of the revision, to show that it works; later groups wait for annotation approve.
+	// GroupNoEvidence has no cluster with the whole revision, to show that it works; later groups wait for annotation approve.
 	GroupNoEvidence GroupState = "NoEvidence"
 	// GroupDone has nothing left to move.
 	GroupDone GroupState = "Done"
-	// GroupHalted has more failures than it may have.
+	// GroupHalted has more failures than allowed.
 	GroupHalted GroupState = "Halted"
 )
 
-// GroupStatus says how a group stands.
+// GroupStatus reports the state of a group.
 type GroupStatus struct {
 	// name of the group.
 	// +required
@@ -420,18 +420,18 @@ type GroupStatus struct {
 	// state of the group.
 	// +required
 	State GroupState `json:"state,omitempty"`
-	// counts of its clusters.
+	// counts of the clusters.
 	// +optional
 	Counts ClusterCounts `json:"counts,omitzero"`
 }
 
-// ChangeKind says what would become of an installation.
+// ChangeKind says how an installation would change.
 //
 // +kubebuilder:validation:Enum=Install;Update;Remove;Blocked
 type ChangeKind string
 
 const (
-	// ChangeInstall makes it.
+	// ChangeInstall creates it.
 	ChangeInstall ChangeKind = "Install"
 	// ChangeUpdate changes it.
 	ChangeUpdate ChangeKind = "Update"
@@ -450,29 +450,29 @@ type PendingChange struct {
 	// change is Install, Update, Remove or Blocked.
 	// +required
 	Change ChangeKind `json:"change,omitempty"`
-	// from is the version before.
+	// from is the version before the change.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	From string `json:"from,omitempty"`
-	// to is the version after.
+	// to is the version after the change.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	To string `json:"to,omitempty"`
-	// clusters is how many it is about.
+	// clusters is the number of affected clusters.
 	// +required
 	Clusters int32 `json:"clusters,omitempty"`
-	// example is the name of one of them.
+	// example is the name of one of these clusters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Example string `json:"example,omitempty"`
 }
 
-// ClusterState is how a cluster stands.
+// ClusterState is the state of a cluster in a set.
 //
 // +kubebuilder:validation:Enum=Current;Moving;Behind;Failed;Sick;Away;Blocked;New
 type ClusterState string
 
-// How clusters stand; ClusterCounts says what each means.
+// States of clusters; ClusterCounts explains each.
 const (
 	ClusterCurrent ClusterState = "Current"
 	ClusterMoving  ClusterState = "Moving"
@@ -490,44 +490,44 @@ type SetClusterStatus struct {
 	// +required
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name,omitempty"`
-	// seed that it is on.
+	// seed of the cluster.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Seed string `json:"seed,omitempty"`
-	// group that it is in. Absent: none, as it was written at once.
+	// group of the cluster. Absent: the cluster is in no group, since it was written at once.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Group string `json:"group,omitempty"`
 	// state of the cluster.
 	// +required
 	State ClusterState `json:"state,omitempty"`
-	// item that it is about.
+	// item that the state is about.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Item string `json:"item,omitempty"`
-	// reason is the installation's, or one of the set's.
+	// reason of the installation, or of the set.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Reason string `json:"reason,omitempty"`
-	// cause says why the cluster, and not the add-on, may be at fault, as in status.cause of the installation. A cluster with one is Sick,
-	// and Failed once a second cluster of the set has the same.
+	// cause is set if the cluster, and not the add-on, may be at fault, as in status.cause of the installation. A cluster with a cause is
+	// Sick. It is Failed once a second cluster of the set has the same cause.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Cause string `json:"cause,omitempty"`
-	// message says more.
+	// message has details.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Message string `json:"message,omitempty"`
 }
 
-// PendingRemoval is what waits for annotation removal-approved.
+// PendingRemoval is a removal that waits for annotation removal-approved.
 type PendingRemoval struct {
-	// word is the annotation's value that lets it go on. On the master it is a list, separated by commas, with a token for each
+	// word is the annotation's value that approves the removal. On the master it is a list, separated by commas, with a token for each
 	// seed.
 	// +required
 	// +kubebuilder:validation:MaxLength=1024
 	Word string `json:"word,omitempty"`
-	// count of installations that it covers.
+	// count is the number of installations that the removal covers.
 	// +required
 	Count int32 `json:"count,omitempty"`
 	// clusters with these installations, at most 10 of them.
@@ -538,27 +538,27 @@ type PendingRemoval struct {
 	Clusters []string `json:"clusters,omitempty"`
 }
 
-// SetSeedStatus says how far a seed is.
+// SetSeedStatus reports the progress on a seed.
 type SetSeedStatus struct {
 	// name of the Seed.
 	// +required
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name,omitempty"`
-	// synced says that the row speaks of the present set and catalogues.
+	// synced is true if the row describes the present set and catalogues.
 	// +optional
 	Synced bool `json:"synced"`
-	// revision that the seed rolls.
+	// revision that the seed rolls out.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Revision string `json:"revision,omitempty"`
-	// group that is open there, the last one.
+	// group is the group that the seed opened last.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Group string `json:"group,omitempty"`
-	// counts of its clusters.
+	// counts of the clusters.
 	// +optional
 	Counts *ClusterCounts `json:"counts,omitempty"`
-	// message says what is wrong there.
+	// message describes a problem of the seed.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Message string `json:"message,omitempty"`

@@ -1,9 +1,8 @@
-// Package v1 holds the kinds of Trellis, AddonCatalogue, AddonInstallation and AddonSet, in API group kubermatic.k8c.io.
+// Package v1 contains the kinds of Trellis, AddonCatalogue, AddonInstallation and AddonSet, in API group kubermatic.k8c.io.
 //
-// An AddonCatalogue says which add-ons exist, in which versions, where each version comes from, how it is rendered and
-// which clusters it fits. An AddonInstallation asks for one add-on in the user cluster whose namespace on the seed it
-// lives in. Both follow the Kubernetes API conventions; the kinds' spec pages are docs/spec/addoncatalogue.md and
-// docs/spec/addoninstallation.md.
+// An AddonCatalogue defines add-ons: their versions, the source of each version, how it is rendered and which clusters it fits. An
+// AddonInstallation requests one add-on in the user cluster to which its namespace on the seed belongs. An AddonSet installs add-ons in
+// many clusters. All follow the Kubernetes API conventions; their spec pages are in docs/spec.
 //
 // +kubebuilder:object:generate=true
 // +groupName=kubermatic.k8c.io

@@ -25,8 +25,8 @@ func TestEveryFieldOfASourceIsAKind(t *testing.T) {
 		names = append(names, name)
 	}
 	last := len(names) - 1
-	if told := strings.Join(names[:last], ", ") + " and " + names[last]; told != v1.SourceKinds {
-		t.Errorf("the kinds are %q, and people are told %q", told, v1.SourceKinds)
+	if named := strings.Join(names[:last], ", ") + " and " + names[last]; named != v1.SourceKinds {
+		t.Errorf("the kinds are %q, and SourceKinds is %q", named, v1.SourceKinds)
 	}
 	for why, source := range map[string]*v1.Source{
 		"no source": nil, "one without a kind": {}, "one with all of them": both.Interface().(*v1.Source),
@@ -51,7 +51,7 @@ func TestSourcesNameTheirSecrets(t *testing.T) {
 	}
 }
 
-// Red when a field that both have is not taken over.
+// Red when a field that both have is not copied.
 func TestARepositoryOfACatalogueIsASource(t *testing.T) {
 	full := v1.CatalogueGit{
 		Remote: "https://git.example.com/a.git", Ref: &v1.GitRef{Tag: "v1"}, Path: "addons",

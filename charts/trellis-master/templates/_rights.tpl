@@ -1,29 +1,29 @@
 {{- /* Written by `make generate` from what the packages declare as their rights. */ -}}
 {{- define "trellis.rights.everywhere" -}}
 {{- if (and .Values.webhook.enabled (not .Values.webhook.certManager.enabled)) }}
-# webhook: authorities of the certificate
+# serve/webhook: the CA of the webhooks' certificate
 - apiGroups: [admissionregistration.k8s.io]
   resources: [validatingwebhookconfigurations]
   resourceNames: [{{ include "trellis.admissionName" . | quote }}]
   verbs: [get, patch]
 {{- end }}
 {{- if .Values.metrics.secure }}
-# cmd/internal/manager: who asks for metrics
+# cmd/internal/manager: authenticates clients that read metrics
 - apiGroups: [authentication.k8s.io]
   resources: [tokenreviews]
   verbs: [create]
 {{- end }}
 {{- if .Values.metrics.secure }}
-# cmd/internal/manager: whether they may get them
+# cmd/internal/manager: authorizes clients that read metrics
 - apiGroups: [authorization.k8s.io]
   resources: [subjectaccessreviews]
   verbs: [create]
 {{- end }}
-# loop: what changed is told, beside the object that it is about
+# base/loop: events about changes, in the namespace of their object
 - apiGroups: [events.k8s.io]
   resources: [events]
   verbs: [create, patch]
-# controllers/distributor: catalogues are merged; one in the wrong namespace is told so
+# controllers/distributor: catalogues are merged; one in the wrong namespace gets a warning
 # controllers/distributor/report: catalogues that have a status
 # controllers/gitcatalogue: catalogues with a repository
 - apiGroups: [kubermatic.k8c.io]
@@ -34,7 +34,7 @@
 - apiGroups: [kubermatic.k8c.io]
   resources: [addoncatalogues/status]
   verbs: [patch]
-# controllers/distributor/fleet: sets, also in the wrong namespace, where they are told so
+# controllers/distributor/fleet: sets; one in the wrong namespace gets a warning
 - apiGroups: [kubermatic.k8c.io]
   resources: [addonsets]
   verbs: [list, watch]
@@ -50,37 +50,37 @@
 - apiGroups: [""]
   resources: [configmaps]
   verbs: [create]
-# controllers/distributor: whose the add-ons of Custom catalogues are
-# controllers/gitcatalogue: whose add-ons count
+# controllers/distributor: which Custom catalogue owns each add-on
+# controllers/gitcatalogue: which catalogue owns each add-on
 - apiGroups: [""]
   resources: [configmaps]
   resourceNames: [addon-owners]
   verbs: [get, update]
-# controllers/distributor: who used Secrets before they said who may
+# controllers/distributor: users of Secrets from before the Secrets named them
 # controllers/distributor/seed: the identity of each seed
-# controllers/gitcatalogue: who used Secrets before they said who may
+# controllers/gitcatalogue: users of Secrets from before the Secrets named them
 - apiGroups: [""]
   resources: [configmaps]
   resourceNames: [addon-seeds]
   verbs: [get, patch]
-# controllers/distributor/usage: what the installations of seeds use
+# controllers/distributor/usage: the versions that installations on seeds use
 # controllers/gitcatalogue: which versions are in use
 - apiGroups: [""]
   resources: [configmaps]
   resourceNames: [addon-usage]
   verbs: [get, patch]
-# fence: who leads is told
+# base/fence: events about the leader
 - apiGroups: [""]
   resources: [events]
   verbs: [create]
-# certificate: the webhooks' certificate
-# controllers/distributor: kubeconfigs of seeds, and what goes to the seeds
+# controllers/distributor: kubeconfigs of seeds, and Secrets that are copied to seeds
 # controllers/gitcatalogue: credentials of repositories, and whether they change
+# serve/certificate: the webhooks' certificate
 - apiGroups: [""]
   resources: [secrets]
   verbs: [get, list, watch]
 {{- if (and .Values.webhook.enabled (not .Values.webhook.certManager.enabled)) }}
-# certificate: the webhooks' certificate
+# serve/certificate: the webhooks' certificate
 - apiGroups: [""]
   resources: [secrets]
   resourceNames: [{{ include "trellis.webhookSecret" . | quote }}]
@@ -90,17 +90,17 @@
 - apiGroups: [apps]
   resources: [controllerrevisions]
   verbs: [get, list, create, update, delete]
-# fence: RBAC can't bind a creation to a name
+# base/fence: RBAC can't bind a creation to a name
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
   verbs: [create]
-# fence: one of several replicas works
+# base/fence: election of the leader
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
   resourceNames: [{{ include "trellis.lease" . | quote }}]
   verbs: [get, update]
-# controllers/gitcatalogue: whether a name is taken, past the cache
-# controllers/gitcatalogue: what is generated from git
+# controllers/gitcatalogue: whether a name is in use, past the cache
+# controllers/gitcatalogue: catalogues that are generated from git
 - apiGroups: [kubermatic.k8c.io]
   resources: [addoncatalogues]
   verbs: [get, create, update, patch, delete, control]
@@ -108,7 +108,7 @@
 - apiGroups: [kubermatic.k8c.io]
   resources: [addonsets]
   verbs: [patch]
-# cluster: seeds are found as they come
+# clusters/cluster: Seeds are watched
 - apiGroups: [kubermatic.k8c.io]
   resources: [seeds]
   verbs: [list, watch]

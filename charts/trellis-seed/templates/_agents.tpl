@@ -17,7 +17,7 @@
 {{- range $i, $signer := .Values.agents.approve }}{{ if $i }}, {{ end }}{{ $signer | quote }}{{ end }}
 {{- end }}
 
-{{- /* Groups that no agent gets anything of, with all below them, as pkg/access/rights has them. Test TestTheFloorIsTheSameInCodeAndChart
+{{- /* Groups that no agent gets anything of, with all below them, as pkg/clusters/access/rights has them. Test TestTheFloorIsTheSameInCodeAndChart
   tells where one of both lacks some. */ -}}
 {{- define "trellis.deniedToAgents" -}}
 {{ list

@@ -1,11 +1,12 @@
 {{- /* Written by `make generate` from what the packages declare as their rights. */ -}}
 {{- define "trellis.rights.everywhere" -}}
-# cluster: which user cluster each Cluster has
+# clusters/cluster: the identity of each Cluster's user cluster
 # controllers/addoninstallation: marked ones hold credentials of sources, values, and the pull Secret
 # controllers/coreaddon: the custom core list
-# controllers/sourcecheck: what was found about sources, and who shares in that
-# pullsecret: which namespaces of user clusters have a copy of the pull Secret
-# cluster: what templates see of the platform
+# controllers/sourcecheck: results of checks of sources, and the seeds that share them
+# install/pullsecret: records of the copies of the pull Secret in user clusters
+# serve/query: ConfigMap extension-apiserver-authentication, with the authorities of client certificates
+# clusters/cluster: the platform's values for templates
 - apiGroups: [""]
   resources: [configmaps]
   verbs: [get, list, watch]
@@ -13,125 +14,125 @@
 # controllers/addonset: cluster namespaces, as metadata
 # controllers/coreaddon: cluster namespaces, as metadata
 # controllers/standalone: cluster namespaces, as metadata
-# webhook: whether one is being deleted
+# serve/webhook: whether one is being deleted
 - apiGroups: [""]
   resources: [namespaces]
   verbs: [list, watch]
 {{- if .Values.standalone.enabled }}
-# controllers/standalone: cluster namespaces are made where KKP does not
+# controllers/standalone: cluster namespaces are created if KKP does not
 - apiGroups: [""]
   resources: [namespaces]
   verbs: [get, create, delete]
 {{- end }}
-# access: credentials of agents, and their outboxes
-# certificate: the certificates of webhooks and query endpoint
-# cluster: kubeconfigs of user clusters, and what Clusters name
+# clusters/access: credentials of agents, and their outboxes
+# clusters/cluster: kubeconfigs of user clusters, and Secrets that Clusters name
 # controllers/addoninstallation: marked ones hold credentials of sources, values, and the pull Secret
-# mergedcatalogue: the key of the marks
-# revision: release records, and the keys that they are sealed with
+# fleet/mergedcatalogue: the key of the marks
+# install/revision: release records, and the keys that they are sealed with
+# serve/certificate: the certificates of webhooks and query endpoint
 - apiGroups: [""]
   resources: [secrets]
   verbs: [get, list, watch, create, update, delete]
 {{- if .Values.agents.enabled }}
-# access: an agent may patch its outbox, and who gives a right has to have it
+# clusters/access: an agent may patch its outbox, and the manager must have a right to grant it
 - apiGroups: [""]
   resources: [secrets]
   verbs: [patch]
 {{- end }}
 {{- if .Values.agents.enabled }}
-# access: accounts of agents
+# clusters/access: accounts of agents
 - apiGroups: [""]
   resources: [serviceaccounts]
   verbs: [get, list, watch, create, update, delete]
 {{- end }}
 {{- if .Values.agents.enabled }}
-# access: tokens of agents
+# clusters/access: tokens of agents
 - apiGroups: [""]
   resources: [serviceaccounts/token]
   verbs: [create]
 {{- end }}
 {{- if (has "cluster-api" .Values.clusterAPI.kinds) }}
 {{- range .Values.clusterAPI.providers }}
-# cluster: what Clusters of Cluster API refer to: control planes, for their version, and what templates name
+# clusters/cluster: objects that Clusters of Cluster API refer to: control planes, for their version, and objects for templates
 - apiGroups: [{{ .group }}]
   resources: [{{ .resource }}]
   verbs: [get, list, watch]
 {{- end }}
 {{- end }}
 {{- range .Values.providerKinds }}
-# cluster: what valuesFrom.providerRef may name
+# clusters/cluster: objects that valuesFrom.providerRef may name
 - apiGroups: [{{ .group }}]
   resources: [{{ .resource }}]
   verbs: [get, list, watch]
 {{- end }}
 {{- if (and .Values.webhook.enabled (not .Values.webhook.certManager.enabled)) }}
-# webhook: authorities of the certificate
+# serve/webhook: the CA of the webhooks' certificate
 - apiGroups: [admissionregistration.k8s.io]
   resources: [validatingwebhookconfigurations]
   resourceNames: [{{ include "trellis.admissionName" . | quote }}]
   verbs: [get, patch]
 {{- end }}
 {{- if or .Values.metrics.secure .Values.query.enabled }}
-# cmd/internal/manager: who asks for metrics
-# query: who asks the query endpoint
+# cmd/internal/manager: authenticates clients that read metrics
+# serve/query: authenticates clients of the query endpoint
 - apiGroups: [authentication.k8s.io]
   resources: [tokenreviews]
   verbs: [create]
 {{- end }}
 {{- if or .Values.metrics.secure .Values.query.enabled }}
-# cmd/internal/manager: whether they may get them
-# query: what they may see
+# cmd/internal/manager: authorizes clients that read metrics
+# serve/query: authorizes clients of the query endpoint
 - apiGroups: [authorization.k8s.io]
   resources: [subjectaccessreviews]
   verbs: [create]
 {{- end }}
 {{- if .Values.agents.enabled }}
-# access: certificates of agents
+# clusters/access: certificates of agents
 - apiGroups: [certificates.k8s.io]
   resources: [certificatesigningrequests]
   verbs: [get, create, delete]
 {{- end }}
 {{- if (and .Values.agents.enabled .Values.agents.approve) }}
-# access: certificates of agents
+# clusters/access: certificates of agents
 - apiGroups: [certificates.k8s.io]
   resources: [certificatesigningrequests/approval]
   verbs: [update]
 {{- end }}
 {{- if (and .Values.agents.enabled .Values.agents.approve) }}
-# access: certificates of agents
+# clusters/access: certificates of agents
 - apiGroups: [certificates.k8s.io]
   resources: [signers]
   resourceNames: [{{ include "trellis.signers" . }}]
   verbs: [approve]
 {{- end }}
 {{- if (has "cluster-api" .Values.clusterAPI.kinds) }}
-# cluster: Clusters of Cluster API are found as they come
-# cluster: requests for installations are taken off their Cluster
-# controllers/clusterupgrade: what holds upgrades is put on Clusters, and taken off
+# clusters/cluster: Clusters of Cluster API are watched
+# clusters/cluster: requests for installations are removed from their Cluster
+# controllers/clusterupgrade: annotations that delay upgrades are set on Clusters and removed
 - apiGroups: [cluster.x-k8s.io]
   resources: [clusters]
   verbs: [get, list, watch, patch]
 {{- end }}
-# loop: what changed is told, beside the object that it is about
+# base/loop: events about changes, in the namespace of their object
 - apiGroups: [events.k8s.io]
   resources: [events]
   verbs: [create, patch]
 # controllers/addon: available catalogues
-# controllers/clusterupgrade: condition UpgradeHeld as it was written last
+# controllers/clusterupgrade: the last condition UpgradeHeld
 # controllers/coreaddon: the core part of available catalogues
 # controllers/coreaddon: available catalogues, as metadata
-# mergedcatalogue: merged catalogues
+# fleet/mergedcatalogue: merged catalogues
 - apiGroups: [kubermatic.k8c.io]
   resources: [addoncatalogues]
   verbs: [get, list, watch, create, update, patch, control]
 {{- if (has "cluster-api" .Values.clusterAPI.kinds) }}
-# controllers/addon: an API server may ask for it of who changes an owner: they are named after Clusters
+# controllers/addon: some API servers require it for changes of an owner; the names are those of Clusters
 - apiGroups: [kubermatic.k8c.io]
   resources: [addoncatalogues]
   verbs: [delete]
 {{- end }}
 {{- if (not (has "cluster-api" .Values.clusterAPI.kinds)) }}
-# controllers/addon: an API server may ask for it of who changes an owner
+# controllers/addon: some API servers require it for changes of an owner
 - apiGroups: [kubermatic.k8c.io]
   resources: [addoncatalogues]
   resourceNames: [available]
@@ -143,10 +144,10 @@
 - apiGroups: [kubermatic.k8c.io]
   resources: [addoncatalogues/status]
   verbs: [patch]
-# controllers/addon: installations that a Cluster asks for
+# controllers/addon: installations that a Cluster requests
 # controllers/addoninstallation: installations are read, and have a finalizer
 # controllers/addonset: installations of sets
-# controllers/clusterupgrade: what upgrades wait for
+# controllers/clusterupgrade: installations that upgrades wait for
 # controllers/coreaddon: core add-ons
 - apiGroups: [kubermatic.k8c.io]
   resources: [addoninstallations]
@@ -156,12 +157,12 @@
   resources: [addoninstallations/status]
   verbs: [patch]
 {{- if (has "kkp" .Values.clusterAPI.kinds) }}
-# cluster: one of KKP's own that an installation takes the place of has to go first
+# clusters/cluster: an Addon of KKP that an installation replaces has to be deleted first
 - apiGroups: [kubermatic.k8c.io]
   resources: [addons]
   verbs: [list, watch]
 {{- end }}
-# controllers/addoninstallation: whether the set of an installation ends
+# controllers/addoninstallation: whether the set of an installation is being deleted
 # controllers/addonset: copies of sets are read, past the cache too, and have a finalizer
 # controllers/coreaddon: copies of sets are read, past the cache too, and have a finalizer
 - apiGroups: [kubermatic.k8c.io]
@@ -173,74 +174,90 @@
   resources: [addonsets/status]
   verbs: [patch]
 {{- if (has "kkp" .Values.clusterAPI.kinds) }}
-# cluster: Clusters are found as they come
-# cluster: requests for installations are taken off their Cluster
+# clusters/cluster: Clusters are watched
+# clusters/cluster: requests for installations are removed from their Cluster
 # controllers/standalone: the finalizer of a Cluster
 - apiGroups: [kubermatic.k8c.io]
   resources: [clusters]
   verbs: [get, list, watch, patch]
 {{- end }}
 {{- if .Values.standalone.enabled }}
-# controllers/standalone: the status of a Cluster, where KKP does not write it
+# controllers/standalone: the status of a Cluster, if KKP does not write it
 - apiGroups: [kubermatic.k8c.io]
   resources: [clusters/status]
   verbs: [patch]
 {{- end }}
 {{- if (has "kkp" .Values.clusterAPI.kinds) }}
-# cluster: what templates see of KKP
+# clusters/cluster: KKP's data for templates
 - apiGroups: [kubermatic.k8c.io]
   resources: [ipamallocations]
   verbs: [list, watch]
 {{- end }}
 {{- if (has "kkp" .Values.clusterAPI.kinds) }}
-# cluster: what templates see of KKP
+# clusters/cluster: KKP's data for templates
 - apiGroups: [kubermatic.k8c.io]
   resources: [kubermaticconfigurations]
   verbs: [list, watch]
 {{- end }}
 {{- if (has "kkp" .Values.clusterAPI.kinds) }}
-# cluster: what templates see of KKP
+# clusters/cluster: KKP's data for templates
 - apiGroups: [kubermatic.k8c.io]
   resources: [seeds]
   verbs: [list, watch]
 {{- end }}
 {{- if .Values.agents.enabled }}
-# access: what the platform lists for agents
+# clusters/access: the rights that the platform allows agents
 - apiGroups: [rbac.authorization.k8s.io]
   resources: [clusterroles]
   verbs: [list, watch]
 {{- end }}
 {{- if .Values.agents.enabled }}
-# access: rights of agents
+# clusters/access: rights of agents
 - apiGroups: [rbac.authorization.k8s.io]
   resources: [rolebindings]
-  verbs: [get, list, watch, create, update, delete]
+  verbs: [get, create, update, delete]
+{{- end }}
+{{- if or .Values.agents.enabled .Values.query.enabled }}
+# clusters/access: rights of agents
+# serve/query: candidates for the namespaces whose installations a client may list
+- apiGroups: [rbac.authorization.k8s.io]
+  resources: [rolebindings]
+  verbs: [list, watch]
 {{- end }}
 {{- if .Values.agents.enabled }}
-# access: rights of agents
+# clusters/access: rights of agents
 - apiGroups: [rbac.authorization.k8s.io]
   resources: [roles]
   verbs: [get, list, watch, create, update, delete]
 {{- end }}
 {{- end }}
 {{- define "trellis.rights.platform" -}}
-# cluster: which user cluster each Cluster has, until it is gone
-# controllers/sourcecheck: what was found about sources
-# pullsecret: which namespaces of user clusters have a copy of the pull Secret
+# clusters/cluster: the identity of each Cluster's user cluster, until it is deleted
+# controllers/sourcecheck: results of checks of sources
+# install/pullsecret: records of the copies of the pull Secret in user clusters
 - apiGroups: [""]
   resources: [configmaps]
   verbs: [create, update, delete]
-# fence: who leads is told
+# base/fence: events about the leader
 - apiGroups: [""]
   resources: [events]
   verbs: [create]
-# fence: RBAC can't bind a creation to a name
+# base/fence: RBAC can't bind a creation to a name
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
   verbs: [create]
-# fence: one of several replicas works
+# base/fence: election of the leader
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
   resourceNames: [{{ include "trellis.lease" . | quote }}]
   verbs: [get, update]
+{{- end }}
+{{- define "trellis.rights.public" -}}
+{{- if .Values.query.enabled }}
+# serve/query: how clients reach and trust the query endpoint
+- apiGroups: [""]
+  resources: [configmaps]
+  resourceNames: [addon-query]
+  verbs: [patch]
+{{- end }}
 {{- end }}

@@ -58,7 +58,7 @@ topologySpreadConstraints: {{- toYaml $constraints | nindent 2 }}
 {{- fail "metrics.service needs a metricsBindAddress that is not inside the pod, such as :8085" }}
 {{- end }}
 {{- if and .Values.networkPolicy.enabled (not .Values.networkPolicy.metricsFrom) }}
-{{- fail "metrics.service needs networkPolicy.metricsFrom: without, the chart's NetworkPolicy lets nobody scrape" }}
+{{- fail "metrics.service needs networkPolicy.metricsFrom: without it, the chart's NetworkPolicy denies all scrapes" }}
 {{- end }}
 true
 {{- end }}

@@ -9,16 +9,16 @@
 {{- $names | sortAlpha | toJson }}
 {{- end }}
 
-{{- /* The name of what one task has: .top is the chart, .task the task. */ -}}
+{{- /* The name of the objects of one task: .top is the chart, .task the task. */ -}}
 {{- define "trellis.taskName" -}}
 {{ printf "%s-%s" (include "trellis.name" .top | trunc 54 | trimSuffix "-") .task }}
 {{- end }}
 
-{{- /* Labels and annotations of what a task has: .hook is Helm's event, .weight the place in it, .told when Helm shows its log, if
+{{- /* Labels and annotations of a task's objects: .hook is Helm's event, .weight the order in it, .logPolicy when Helm shows its log, if
   ever. */ -}}
 {{- define "trellis.taskMarks" -}}
 {{- $annotations := dict "helm.sh/hook" .hook "helm.sh/hook-weight" .weight "helm.sh/hook-delete-policy" "before-hook-creation,hook-succeeded" }}
-{{- with get . "told" }}
+{{- with get . "logPolicy" }}
 {{- $annotations = set $annotations "helm.sh/hook-output-log-policy" . }}
 {{- end }}
 {{- include "trellis.marks" (dict "top" .top "annotations" $annotations "labels" (dict "app.kubernetes.io/component" .task)) }}
@@ -137,7 +137,7 @@ kind: Job
 metadata:
   name: {{ include "trellis.taskName" . }}
   namespace: {{ .top.Release.Namespace }}
-  {{- include "trellis.taskMarks" (merge (dict "weight" "0" "told" (get . "tell" | default "hook-failed")) .) | nindent 2 }}
+  {{- include "trellis.taskMarks" (merge (dict "weight" "0" "logPolicy" (get . "tell" | default "hook-failed")) .) | nindent 2 }}
 spec:
   backoffLimit: {{ .tries }}
   activeDeadlineSeconds: 240

@@ -17,16 +17,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	"github.com/trellis-addons/trellis/pkg/certificate"
-	trellis "github.com/trellis-addons/trellis/pkg/webhook"
+	"github.com/trellis-addons/trellis/pkg/serve/certificate"
+	trellis "github.com/trellis-addons/trellis/pkg/serve/webhook"
 )
 
-// admissionFlags say where admission webhooks are served, and with which certificate.
+// admissionFlags configure the address of admission webhooks, and their certificate.
 type admissionFlags struct {
 	address, configuration, secret, folder string
 	hosts                                  []string
-	// pathFile has the secret path without a keeper; clientCA and clientName identify the API
-	// server.
+	// pathFile has the secret path without a keeper; clientCA and clientName identify the API server.
 	pathFile, clientCA, clientName string
 
 	keeper       *certificate.Rotator
@@ -36,18 +35,18 @@ type admissionFlags struct {
 func (f *admissionFlags) register(set *flag.FlagSet) {
 	set.StringVar(&f.address, "webhook-bind-address", "0", "address of the admission webhooks; 0 turns them off")
 	set.StringVar(&f.configuration, "webhook-configuration", "",
-		"the ValidatingWebhookConfiguration whose caBundle is kept up to date")
-	set.StringVar(&f.secret, "webhook-secret", "", "the Secret in --namespace that the webhooks' certificate is kept in")
+		"the ValidatingWebhookConfiguration whose caBundle the manager updates")
+	set.StringVar(&f.secret, "webhook-secret", "", "the Secret in --namespace that stores the webhooks' certificate")
 	ListVar(set, &f.hosts, "webhook-hosts",
-		"names and addresses that the API server calls the webhooks by, comma-separated", Name)
+		"names and addresses at which the API server calls the webhooks, comma-separated", Name)
 	set.StringVar(&f.folder, "webhook-certificate-folder", "",
-		"serve with tls.crt and tls.key of this folder, as cert-manager writes them, instead of keeping a certificate")
+		"serve with tls.crt and tls.key of this folder, as cert-manager writes them, instead of a generated certificate")
 	set.StringVar(&f.pathFile, "webhook-path-file", "",
-		"with --webhook-certificate-folder: file with the secret path below which the webhooks are asked")
+		"with --webhook-certificate-folder: file with the secret path of the webhooks")
 	set.StringVar(&f.clientCA, "webhook-client-ca", "",
-		"file with the authorities of the API server's client certificate; the webhooks answer nobody without one. Empty: anybody who "+
-			"knows the path")
-	set.StringVar(&f.clientName, "webhook-client-name", "", "common name of that client certificate; empty: any name")
+		"file with the CA certificates that verify the API server's client certificate, which the webhooks then require; empty: "+
+			"the webhooks answer every client that knows the path")
+	set.StringVar(&f.clientName, "webhook-client-name", "", "common name that the API server's client certificate must have; empty: any name")
 }
 
 func (f *admissionFlags) isOn() bool { return f.address != "0" }
@@ -62,7 +61,7 @@ func (f *admissionFlags) server(namespace string) (webhook.Server, error) {
 	}
 	number, err := strconv.Atoi(port)
 	if err != nil {
-		return nil, fmt.Errorf("flag --webhook-bind-address: %q is no port", port)
+		return nil, fmt.Errorf("flag --webhook-bind-address: %q is not a port", port)
 	}
 	options := webhook.Options{Host: host, Port: number, CertDir: f.folder}
 	harden, err := f.clients()
@@ -82,7 +81,7 @@ func (f *admissionFlags) server(namespace string) (webhook.Server, error) {
 	return webhook.NewServer(options), nil
 }
 
-// clients sets TLS up, with a client certificate where one is required.
+// clients returns the TLS setup, with a client certificate if one is required.
 func (f *admissionFlags) clients() (func(config *tls.Config), error) {
 	if f.clientCA == "" {
 		return func(config *tls.Config) { config.MinVersion = tls.VersionTLS12 }, nil
@@ -102,7 +101,7 @@ func (f *admissionFlags) clients() (func(config *tls.Config), error) {
 	}, nil
 }
 
-var errOtherClient = errors.New("the client certificate has another name")
+var errOtherClient = errors.New("the client certificate does not have the common name that --webhook-client-name requires")
 
 // isAPIServer compares the name of a verified client certificate.
 func (f *admissionFlags) isAPIServer(state tls.ConnectionState) error {
@@ -125,7 +124,7 @@ func (f *admissionFlags) path() func() string {
 	}
 }
 
-// Admit serves the handlers, by path, if a flag asks for it. The manager is not ready before them.
+// Admit serves the handlers, by path, if a flag requests it. The manager is not ready before that.
 func (f *Flags) Admit(made manager.Manager, handlers map[string]admission.Handler) error {
 	if !f.admission.isOn() {
 		return nil

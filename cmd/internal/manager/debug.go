@@ -19,16 +19,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// debugFlags say where profiles are served, and the verbosity of the log is changed.
+// debugFlags configure the address that serves profiles and changes the verbosity of the log.
 type debugFlags struct{ address string }
 
 func (d *debugFlags) register(set *flag.FlagSet) {
 	set.StringVar(&d.address, "debug-bind-address", "0",
-		"address on loopback, such as 127.0.0.1:6060, of profiles below /debug/pprof and the log's level at /debug/log-level; 0 turns it off")
+		"loopback address, such as 127.0.0.1:6060, of profiles below /debug/pprof and the log's level at /debug/log-level; 0 turns it off")
 }
 
-// NotOnLoopbackError refuses an address that others than the pod's own processes could reach: a
-// profile tells what is in memory, and nobody is asked for a token.
+// NotOnLoopbackError refuses an address that others than the pod's own processes could reach: a profile shows what is
+// in memory, and no token is required.
 type NotOnLoopbackError struct{ Address string }
 
 // Error implements error.
@@ -37,7 +37,7 @@ func (e *NotOnLoopbackError) Error() string {
 	return fmt.Sprintf(refusal, e.Address)
 }
 
-// add the endpoint to a manager, whether it leads or not, if a flag asks for it.
+// add adds the endpoint to a manager, whether it leads or not, if a flag requests it.
 func (d *debugFlags) add(made manager.Manager, level *slog.LevelVar) error {
 	if d.address == "0" {
 		return nil
@@ -56,7 +56,7 @@ func (d *debugFlags) add(made manager.Manager, level *slog.LevelVar) error {
 	return nil
 }
 
-// lastAnswer is what the end of the process waits for: a profile may be asked for an hour.
+// lastAnswer is how long the end of the process waits: a profile may run for an hour.
 const lastAnswer = time.Second
 
 func debugServer(listener net.Listener, level *slog.LevelVar) *manager.Server {
@@ -73,11 +73,11 @@ func debugHandler(level *slog.LevelVar) http.Handler {
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	mux.HandleFunc("GET /debug/log-level", func(writer http.ResponseWriter, _ *http.Request) { tell(writer, level) })
+	mux.HandleFunc("GET /debug/log-level", func(writer http.ResponseWriter, _ *http.Request) { report(writer, level) })
 	mux.HandleFunc("PUT /debug/log-level", func(writer http.ResponseWriter, request *http.Request) {
 		asked, err := io.ReadAll(http.MaxBytesReader(writer, request.Body, 64))
 		if err != nil {
-			http.Error(writer, "the level can't be read", http.StatusBadRequest)
+			http.Error(writer, "the body of the request can't be read: send a level", http.StatusBadRequest)
 			return
 		}
 		wanted, isLevel := levelOf(strings.TrimSpace(string(asked)))
@@ -87,16 +87,16 @@ func debugHandler(level *slog.LevelVar) http.Handler {
 			return
 		}
 		level.Set(wanted)
-		tell(writer, level)
+		report(writer, level)
 	})
 	return loopbackOnly(mux)
 }
 
-// loopbackOnly refuses what a page in a browser asks for by a name of its own that leads to loopback, where the port may be forwarded to.
+// loopbackOnly refuses requests of a page in a browser by a name that leads to loopback, to which the port may be forwarded.
 func loopbackOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
 		if !isLoopback((&url.URL{Host: request.Host}).Hostname()) {
-			const refusal = "this host is not answered here: ask by localhost or a loopback address, such as http://127.0.0.1:6060"
+			const refusal = "requests for this host are refused: use localhost or a loopback address, such as http://127.0.0.1:6060"
 			http.Error(writer, refusal, http.StatusForbidden)
 			return
 		}
@@ -104,7 +104,7 @@ func loopbackOnly(next http.Handler) http.Handler {
 	})
 }
 
-// levels by the words for them; between them there are verbosities by number.
+// levels are the named levels; the verbosities between them have numbers.
 var levels = []struct {
 	word  string
 	level slog.Level
@@ -112,7 +112,7 @@ var levels = []struct {
 	{"errors", slog.LevelError}, {"changes", slog.LevelInfo}, {"details", -1}, {"everything", -mostVerbose},
 }
 
-// levelOf a word, or of a verbosity as flag --v has it.
+// levelOf returns the level of a name, or of a verbosity as in flag --v.
 func levelOf(asked string) (slog.Level, bool) {
 	for _, one := range levels {
 		if asked == one.word {
@@ -123,8 +123,8 @@ func levelOf(asked string) (slog.Level, bool) {
 	return slog.Level(-verbosity), err == nil && verbosity >= 0 && verbosity <= mostVerbose
 }
 
-// tell the level in words: the last that it reaches.
-func tell(writer io.Writer, level *slog.LevelVar) {
+// report writes the name of the level: the last that it reaches.
+func report(writer io.Writer, level *slog.LevelVar) {
 	current, word := level.Level(), ""
 	for _, one := range levels {
 		if current <= one.level {

@@ -29,7 +29,7 @@ func TestTheLogLevelIsChangedWhileRunning(t *testing.T) {
 		put, answer string
 		// code is what the answer to put has; told is whether a line of a verbosity comes then.
 		code, verbosity int
-		told            bool
+		reported        bool
 	}{
 		{"", "changes, verbosity 0\n", 200, 0, true},
 		{"", "changes, verbosity 0\n", 200, 1, false},
@@ -37,7 +37,7 @@ func TestTheLogLevelIsChangedWhileRunning(t *testing.T) {
 		{"4\n", "details, verbosity 4\n", 200, 4, true},
 		{"7", "give a level: errors, changes, details, everything, or a verbosity of 0 to 6\n", 400, 4, true},
 		{"loud", "give a level: errors, changes, details, everything, or a verbosity of 0 to 6\n", 400, 5, false},
-		{strings.Repeat("9", 100), "the level can't be read\n", 400, 5, false},
+		{strings.Repeat("9", 100), "the body of the request can't be read: send a level\n", 400, 5, false},
 		{"everything", "everything, verbosity 6\n", 200, 6, true},
 		{"errors", "errors\n", 200, 0, false},
 	} {
@@ -49,8 +49,8 @@ func TestTheLogLevelIsChangedWhileRunning(t *testing.T) {
 			t.Errorf("%s %q: %d %q, want %d %q", method, step.put, code, body, step.code, step.answer)
 		}
 		logger.V(step.verbosity).Info("a line", "number", i)
-		if told := strings.Contains(log.String(), fmt.Sprintf("number=%d\n", i)); told != step.told {
-			t.Errorf("a line of verbosity %d after %.20q: told %t", step.verbosity, step.put, told)
+		if reported := strings.Contains(log.String(), fmt.Sprintf("number=%d\n", i)); reported != step.reported {
+			t.Errorf("a line of verbosity %d after %.20q: told %t", step.verbosity, step.put, reported)
 		}
 	}
 	logger.Error(io.EOF, "an error is told always")
@@ -89,7 +89,7 @@ func TestDebugAnswersLoopbackNamesAlone(t *testing.T) {
 			request, answer := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil), httptest.NewRecorder()
 			request.Host = host
 			handler.ServeHTTP(answer, request)
-			if answer.Code != code || code == 403 && !strings.Contains(answer.Body.String(), "ask by localhost or a loopback address") {
+			if answer.Code != code || code == 403 && !strings.Contains(answer.Body.String(), "use localhost or a loopback address") {
 				t.Errorf("host %q, %s: %d %.100s", host, path, answer.Code, answer.Body)
 			}
 		}

@@ -9,18 +9,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// kkpKinds are those that KKP brings.
+// kkpKinds are the kinds that KKP installs.
 var kkpKinds = []string{"Cluster", "Seed", "KubermaticConfiguration"}
 
-// Where kinds come from.
+// Sources of kinds.
 const (
 	fromChart = "apply the CRDs of chart trellis-master, or on a seed of trellis-seed: " +
 		"helm show crds <chart> | kubectl apply --server-side --force-conflicts -f -"
-	fromKKP = "KKP brings it; without KKP it is in deploy/standalone/crds, and crds-standalone.yaml of a release"
+	fromKKP = "KKP installs its CRDs; without KKP, apply the folder deploy/standalone/crds, or crds-standalone.yaml of a release"
 )
 
-// Explain is the error that a manager ends with, with what is to be done where the API server lacks
-// a kind, or all of a group.
+// Explain returns the error that a manager ends with, with what to do if the API server lacks a kind, or all kinds of
+// a group.
 func Explain(err error) error {
 	var none *meta.NoKindMatchError
 	var groups *apiutil.ErrResourceDiscoveryFailed
@@ -30,7 +30,7 @@ func Explain(err error) error {
 	case errors.As(err, &none):
 		return fmt.Errorf("the API server has no kind %s: %s: %w", none.GroupKind, fromChart, err)
 	case errors.As(err, &groups):
-		return fmt.Errorf("the API server lacks kinds: %s; those of KKP: %s: %w", fromChart, fromKKP, err)
+		return fmt.Errorf("the API server lacks kinds. For kinds of Trellis: %s; for kinds of KKP: %s: %w", fromChart, fromKKP, err)
 	}
 	return err
 }

@@ -24,9 +24,9 @@ const bare = "bare"
 
 func TestMain(m *testing.M) { fleet.Main(m, fleet.ClusterOptions{Name: bare}) }
 
-// TestAMissingKindIsToldWithItsRemedy: an API server has none of the CRDs. Red when the error does not say which kind is missing, or
+// TestAMissingKindIsReportedWithItsRemedy: an API server has none of the CRDs. Red when the error does not say which kind is missing, or
 // where it comes from.
-func TestAMissingKindIsToldWithItsRemedy(t *testing.T) {
+func TestAMissingKindIsReportedWithItsRemedy(t *testing.T) {
 	config := fleet.Shared().Cluster(bare).Config
 	bareClient, err := client.New(config, client.Options{Scheme: wiring.Scheme()})
 	if err != nil {
@@ -39,7 +39,7 @@ func TestAMissingKindIsToldWithItsRemedy(t *testing.T) {
 		says []string
 	}{
 		{&v1.AddonSet{}, "", []string{"lacks kinds", "helm show crds", "deploy/standalone/crds"}},
-		{&kkpv1.Seed{}, "charts/trellis-seed/crds/kubermatic.k8c.io_addoncatalogues.yaml", []string{"no kind Seed.", "KKP brings it"}},
+		{&kkpv1.Seed{}, "charts/trellis-seed/crds/kubermatic.k8c.io_addoncatalogues.yaml", []string{"no kind Seed.", "KKP installs its CRDs"}},
 		{&v1.AddonSet{}, "", []string{"no kind AddonSet.", "helm show crds"}},
 	} {
 		if test.crds != "" {

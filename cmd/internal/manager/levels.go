@@ -11,8 +11,8 @@ import (
 // keyType is the key of lines that repeat an event: its type.
 const keyType = "type"
 
-// leveled gives lines the levels that logr has no words for: WARN to Warning events, INFO to errors about conflicts, which the next
-// reconciliation solves.
+// leveled sets levels that logr lacks: WARN for Warning events, INFO for errors about conflicts, which the next reconciliation
+// solves.
 type leveled struct{ slog.Handler }
 
 // Handle implements slog.Handler.

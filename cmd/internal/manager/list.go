@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// ListVar registers a flag with several values, by commas or repetition. Read makes values, none or
-// one, of one trimmed part. pflag's lists are no alternative: they take quotes and belong to a set
-// of their own, and controller-runtime registers its flags in the standard one.
+// ListVar registers a flag with several values, by commas or repetition. Read makes values, none or one, of one
+// trimmed part. pflag's lists are no alternative: they interpret quotes and belong to a set of their own, and
+// controller-runtime registers its flags in the standard one.
 func ListVar[T any](set *flag.FlagSet, into *[]T, name, usage string, read func(part string) ([]T, error)) {
 	set.Var(&list[T]{into, read}, name, usage)
 }
@@ -20,7 +20,7 @@ type list[T any] struct {
 }
 
 func (l *list[T]) String() string {
-	if l.into == nil { // package flag asks a zero value
+	if l.into == nil { // package flag calls a zero value
 		return ""
 	}
 	texts := make([]string, len(*l.into))

@@ -1,7 +1,7 @@
 // Package manager has the flags, logs, probes, election and admission of both managers.
 //
-//rights:master,seed create tokenreviews.authentication.k8s.io if=metrics -- who asks for metrics
-//rights:master,seed create subjectaccessreviews.authorization.k8s.io if=metrics -- whether they may get them
+//rights:master,seed create tokenreviews.authentication.k8s.io if=metrics -- authenticates clients that read metrics
+//rights:master,seed create subjectaccessreviews.authorization.k8s.io if=metrics -- authorizes clients that read metrics
 package manager
 
 import (
@@ -20,22 +20,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/trellis-addons/trellis/cmd/wiring"
-	"github.com/trellis-addons/trellis/pkg/fence"
-	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/base/fence"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
 )
 
-// Flags that both managers take.
+// Flags are the flags of both managers.
 type Flags struct {
 	// Namespace is the platform's namespace.
 	Namespace string
-	// CatalogueNamespace holds merged catalogues on a seed.
+	// CatalogueNamespace has merged catalogues on a seed.
 	CatalogueNamespace string
 	// WorkerName restricts the manager to objects with that label; empty: those without.
 	WorkerName string
 	// Standalone runs without KKP.
 	Standalone bool
-	// Fence keeps a manager that does not lead from writing; New makes it, where leaders are
-	// elected. The manager's clients are behind it; those of other clusters must be.
+	// Fence keeps a manager that does not lead from writing. New makes it if leaders are elected. The manager's clients
+	// are behind it; clients of other clusters must be.
 	Fence *fence.Fence
 
 	election     election
@@ -54,12 +54,13 @@ type Flags struct {
 	taskRoles    []string
 }
 
-// Register puts the flags into a set, beside --kubeconfig.
+// Register puts the flags into a set, in addition to --kubeconfig.
 func (f *Flags) Register(set *flag.FlagSet) {
 	set.StringVar(&f.Namespace, "namespace", "kubermatic", "the platform's namespace")
 	set.StringVar(&f.CatalogueNamespace, "catalogue-namespace", "addon-catalogue", "the namespace of merged catalogues on every seed")
-	set.StringVar(&f.WorkerName, "worker-name", "", "handle only objects with this worker-name label; empty: only those without it")
-	set.BoolVar(&f.Standalone, "standalone", false, "run without KKP: fill in what its controllers would")
+	set.StringVar(&f.WorkerName, "worker-name", "",
+		"handle only objects whose label worker-name has this value; empty: only objects without the label")
+	set.BoolVar(&f.Standalone, "standalone", false, "run without KKP: do the necessary work of its controllers")
 	f.election.register(set)
 	f.metrics.register(set)
 	f.debug.register(set)
@@ -67,13 +68,13 @@ func (f *Flags) Register(set *flag.FlagSet) {
 	f.set = set
 	set.StringVar(&f.probeAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz; 0 turns it off")
 	f.admission.register(set)
-	set.Int64Var(&f.memory, "memory-limit", 0, "the container's memory in bytes, of which the manager takes its part; 0: no limit")
-	set.BoolVar(&f.version, "version", false, "tell version, commit and the commit's date, and end")
-	set.StringVar(&f.task, "task", "", "do one thing for the chart, tell what came of it, and end: crds, removal or check")
+	set.Int64Var(&f.memory, "memory-limit", 0, "the container's memory in bytes, from which the manager derives its own limit; 0: no limit")
+	set.BoolVar(&f.version, "version", false, "print version, commit and the commit's date, and exit")
+	set.StringVar(&f.task, "task", "", "run one task for the chart, print the result, and exit: crds, removal or check")
 	set.StringVar(&f.taskAccount, "task-account", "", "with --task=check: the manager's ServiceAccount in --namespace")
 	ListVar(set, &f.taskRoles, "task-cluster-roles",
-		"with --task=removal: ClusterRoles to delete where nothing is left, comma-separated or repeated", Name)
-	set.IntVar(&f.verbosity, "v", 0, fmt.Sprintf("log verbosity, up to %d; higher tells more", mostVerbose))
+		"with --task=removal: ClusterRoles to delete if no object is left, comma-separated or repeated", Name)
+	set.IntVar(&f.verbosity, "v", 0, fmt.Sprintf("log verbosity, from 0 to %d; higher numbers log more", mostVerbose))
 	f.level = &slog.LevelVar{}
 }
 
@@ -95,8 +96,8 @@ func (f *Flags) loggerTo(writer io.Writer) logr.Logger {
 	return logr.FromSlogHandler(leveled{slog.NewTextHandler(writer, &slog.HandlerOptions{Level: f.level})})
 }
 
-// New makes a manager under a lease, with a cache of these options. Clients have no
-// rate limit: API servers have priority and fairness.
+// New makes a manager with a lease and a cache of these options. Clients have no rate limit: API servers have
+// priority and fairness.
 func (f *Flags) New(config *rest.Config, lease string, held cache.Options) (manager.Manager, error) {
 	config.QPS = -1
 	if err := countOwnRequests(config); err != nil {
@@ -125,7 +126,7 @@ func (f *Flags) New(config *rest.Config, lease string, held cache.Options) (mana
 	}
 	made, err := ctrl.NewManager(config, options)
 	if err != nil {
-		return nil, fmt.Errorf("making the manager: %w", err)
+		return nil, fmt.Errorf("creating the manager: %w", err)
 	}
 	if err := runTracer(tracer, made); err != nil {
 		return nil, err

@@ -12,10 +12,10 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/trellis-addons/trellis/cmd/wiring"
-	"github.com/trellis-addons/trellis/pkg/query"
+	"github.com/trellis-addons/trellis/pkg/serve/query"
 )
 
-// metricsFlags say where metrics are served, and to whom.
+// metricsFlags configure the address of metrics, and who can read them.
 type metricsFlags struct {
 	address, certificates string
 	secure                bool
@@ -23,9 +23,9 @@ type metricsFlags struct {
 
 func (m *metricsFlags) register(set *flag.FlagSet) {
 	set.StringVar(&m.address, "metrics-bind-address", "127.0.0.1:8085", "address of the metrics endpoint; 0 turns it off")
-	set.BoolVar(&m.secure, "metrics-secure", false, "serve metrics over TLS, to whoever shows a token that may get path /metrics")
+	set.BoolVar(&m.secure, "metrics-secure", false, "serve metrics over TLS, to clients with a token that may get path /metrics")
 	set.StringVar(&m.certificates, "metrics-cert-dir", "",
-		"folder with tls.crt and tls.key of the metrics endpoint, which are followed; empty: a certificate of its own")
+		"folder with tls.crt and tls.key of the metrics endpoint, reloaded when they change; empty: a generated certificate")
 }
 
 // options of the endpoint. It serves HTTP/1.1 only, as the query endpoint does.
@@ -41,11 +41,11 @@ func (m *metricsFlags) options() metricsserver.Options {
 	return options
 }
 
-// guardMetrics asks the API server who may read metrics.
+// guardMetrics lets the API server decide who can read metrics.
 func guardMetrics(config *rest.Config, web *http.Client) (metricsserver.Filter, error) {
 	asks, err := client.New(config, client.Options{HTTPClient: web, Scheme: wiring.Scheme()})
 	if err != nil {
-		return nil, fmt.Errorf("making the client that asks who reads metrics: %w", err)
+		return nil, fmt.Errorf("creating the client that authenticates readers of metrics: %w", err)
 	}
 	reviews := query.NewReviews(asks, query.ReviewOptions{})
 	return func(_ logr.Logger, handler http.Handler) (http.Handler, error) {

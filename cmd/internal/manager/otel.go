@@ -15,18 +15,18 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
-	"github.com/trellis-addons/trellis/pkg/tracing"
+	"github.com/trellis-addons/trellis/pkg/base/tracing"
 )
 
-// otel reads what flags and the environment say of traces. The variables are those of OpenTelemetry,
-// as far as they are about what we have; a flag goes before its variable.
+// otel reads the settings of traces from flags and the environment. It supports those variables of OpenTelemetry that
+// have an equivalent here; a flag takes precedence over its variable.
 type otel struct {
 	get      func(string) string
 	flags    tracingFlags
 	hasRatio bool
 }
 
-// variable of exporters, which may be about traces alone; from is what it is called in full.
+// variable reads an exporter's variable, which may be for traces alone; from is its full name.
 func (o otel) variable(name string) (from, text string) {
 	const own, base = "OTEL_EXPORTER_OTLP_TRACES_", "OTEL_EXPORTER_OTLP_"
 	if text := o.get(own + name); text != "" {
@@ -35,7 +35,7 @@ func (o otel) variable(name string) (from, text string) {
 	return base + name, o.get(base + name)
 }
 
-// options of a Tracer of a program, if there is to be one.
+// options returns a program's options of a Tracer, if traces are on.
 func (o otel) options(program, version string) (options tracing.Options, isOn bool, err error) {
 	if strings.EqualFold(o.get("OTEL_SDK_DISABLED"), "true") || o.get("OTEL_TRACES_EXPORTER") == "none" && o.flags.endpoint == "" {
 		return options, false, nil
@@ -45,7 +45,7 @@ func (o otel) options(program, version string) (options tracing.Options, isOn bo
 		return options, false, err
 	}
 	if from, protocol := o.variable("PROTOCOL"); protocol != "" && protocol != "http/protobuf" && o.flags.endpoint == "" {
-		return options, false, fmt.Errorf("variable %s is %q: traces are sent by http/protobuf", from, protocol)
+		return options, false, fmt.Errorf("variable %s is %q: only http/protobuf is supported", from, protocol)
 	}
 	if options.Ratio, err = o.ratio(); err != nil {
 		return options, false, err
@@ -61,10 +61,10 @@ func (o otel) options(program, version string) (options tracing.Options, isOn bo
 	return options, err == nil, err
 }
 
-// tracesPath is where a collector takes traces, unless it is told otherwise.
+// tracesPath is a collector's default path for traces.
 const tracesPath = "/v1/traces"
 
-// named is where traces are to go, who says so, and whether it is a base for all that is told.
+// named returns the configured target of traces, its source, and whether it is a base for all signals.
 func (o otel) named() (from, text string, isBase bool) {
 	if o.flags.endpoint != "" {
 		return "flag --tracing-endpoint", o.flags.endpoint, false
@@ -73,7 +73,7 @@ func (o otel) named() (from, text string, isBase bool) {
 	return "variable " + from, text, from == "OTEL_EXPORTER_OTLP_ENDPOINT"
 }
 
-// endpoint is nil where traces go nowhere.
+// endpoint is nil if traces are not sent.
 func (o otel) endpoint() (*url.URL, error) {
 	from, text, isBase := o.named()
 	if text == "" {
@@ -81,13 +81,13 @@ func (o otel) endpoint() (*url.URL, error) {
 	}
 	at, err := url.Parse(text)
 	if err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" {
-		return nil, fmt.Errorf("%s is no URL such as https://collector.example.com:4318", from)
+		return nil, fmt.Errorf("%s is not a URL such as https://collector.example.com:4318", from)
 	}
 	if at.User != nil || at.RawQuery != "" || at.Fragment != "" {
-		return nil, fmt.Errorf("%s has a user or a query: what authenticates goes into OTEL_EXPORTER_OTLP_HEADERS", from)
+		return nil, fmt.Errorf("%s has a user or a query: put credentials into OTEL_EXPORTER_OTLP_HEADERS", from)
 	}
 	if at.Scheme == "http" && !o.flags.insecure && !isLoopback(at.Hostname()) {
-		return nil, fmt.Errorf("%s is plain http to %q: take https, or add --tracing-insecure", from, at.Hostname())
+		return nil, fmt.Errorf("%s is plain http to %q: use https, or set --tracing-insecure", from, at.Hostname())
 	}
 	if path := strings.TrimSuffix(at.Path, "/"); path == "" || isBase {
 		at.Path = path + tracesPath
@@ -100,7 +100,7 @@ func isLoopback(host string) bool {
 	return host == "localhost" || err == nil && address.IsLoopback()
 }
 
-// ratio is that of the flag, if it was given, or of the samplers that go by one.
+// ratio is the flag's, if it was given, or the one of the samplers that use a ratio.
 func (o otel) ratio() (float64, error) {
 	ratio := o.flags.ratio
 	if sampler := strings.TrimPrefix(o.get("OTEL_TRACES_SAMPLER"), "parentbased_"); !o.hasRatio && sampler != "" {
@@ -111,19 +111,19 @@ func (o otel) ratio() (float64, error) {
 			return 0, nil
 		case "traceidratio":
 		default:
-			return 0, fmt.Errorf("variable OTEL_TRACES_SAMPLER is %q: take always_on, always_off or traceidratio", sampler)
+			return 0, fmt.Errorf("variable OTEL_TRACES_SAMPLER is %q: use always_on, always_off or traceidratio", sampler)
 		}
 		ratio = 1
 		if text := o.get("OTEL_TRACES_SAMPLER_ARG"); text != "" {
 			read, err := strconv.ParseFloat(text, 64)
 			if err != nil {
-				return 0, fmt.Errorf("variable OTEL_TRACES_SAMPLER_ARG is %q, which is no number", text)
+				return 0, fmt.Errorf("variable OTEL_TRACES_SAMPLER_ARG is %q, which is not a number", text)
 			}
 			ratio = read
 		}
 	}
 	if !(ratio >= 0 && ratio <= 1) { // NaN is neither
-		return 0, fmt.Errorf("the part of passes that is traced is %v (--tracing-sampling-ratio): take one from 0 to 1", ratio)
+		return 0, fmt.Errorf("the fraction of reconciliations that is traced is %v (--tracing-sampling-ratio): use a number from 0 to 1", ratio)
 	}
 	return ratio, nil
 }
@@ -138,14 +138,14 @@ func (o otel) header() (http.Header, error) {
 	header := http.Header{}
 	for name, value := range pairs {
 		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
-			return nil, fmt.Errorf("variable %s has a name or a value that is no header", from)
+			return nil, fmt.Errorf("variable %s has a header whose name or value is not valid", from)
 		}
 		header.Set(name, value)
 	}
 	return header, nil
 }
 
-// resource tells who sends traces.
+// resource identifies the sender of traces.
 func (o otel) resource(program, version string) (map[string]string, error) {
 	resource, err := pairs(o.get("OTEL_RESOURCE_ATTRIBUTES"))
 	if err != nil {
@@ -201,7 +201,7 @@ func (o otel) client() (*http.Client, error) {
 	if file != "" {
 		pem, err := os.ReadFile(file)
 		if err != nil {
-			return nil, fmt.Errorf("reading the collector's authorities (%s): %w", from, err)
+			return nil, fmt.Errorf("reading the collector's CA certificates (%s): %w", from, err)
 		}
 		security.RootCAs = x509.NewCertPool()
 		if !security.RootCAs.AppendCertsFromPEM(pem) {
@@ -214,7 +214,7 @@ func (o otel) client() (*http.Client, error) {
 	return tracing.NewClient(security, timeout), nil
 }
 
-// clientCertificate authenticates us, where the environment has one.
+// clientCertificate authenticates us, if the environment has a certificate.
 func (o otel) clientCertificate(security *tls.Config) error {
 	from, certificate := o.variable("CLIENT_CERTIFICATE")
 	keyFrom, key := o.variable("CLIENT_KEY")

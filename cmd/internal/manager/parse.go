@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// Parse reads a program's arguments. False: it ends with the code. What is wrong is the last that is
-// told, without all the flags: whoever looks for it sees the end of a log.
+// Parse reads a program's arguments. False: the program ends with the code. The problem is written last, without the
+// list of flags, since readers look at the end of a log.
 func Parse(set *flag.FlagSet, arguments []string, out, problems io.Writer) (code int, goesOn bool) {
 	set.Init(set.Name(), flag.ContinueOnError)
 	set.SetOutput(io.Discard)
@@ -20,10 +20,10 @@ func Parse(set *flag.FlagSet, arguments []string, out, problems io.Writer) (code
 		return 0, false
 	}
 	if err == nil && set.NArg() > 0 {
-		err = fmt.Errorf("argument %q is no flag: flags are --name=value", set.Arg(0))
+		err = fmt.Errorf("argument %q is not a flag: flags are --name=value", set.Arg(0))
 	}
 	if err != nil {
-		_, _ = fmt.Fprintf(problems, "%v (--help has all flags)\n", err)
+		_, _ = fmt.Fprintf(problems, "%v (--help lists all flags)\n", err)
 		return 2, false //nolint:mnd // as package flag has it
 	}
 	return 0, true

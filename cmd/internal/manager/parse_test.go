@@ -9,7 +9,7 @@ import (
 
 // Red when what is wrong with an argument is followed by anything, when it does not name the flag and what is given, and when an
 // argument that is no flag is passed over.
-func TestWrongArgumentsAreToldLast(t *testing.T) {
+func TestWrongArgumentsAreReportedLast(t *testing.T) {
 	for _, test := range []struct {
 		arguments     []string
 		says, problem string
@@ -17,9 +17,9 @@ func TestWrongArgumentsAreToldLast(t *testing.T) {
 		goesOn        bool
 	}{
 		{[]string{"--v=2", "--namespace", "here"}, "", "", 0, true},
-		{[]string{"--v=many"}, "", "invalid value \"many\" for flag -v: parse error (--help has all flags)\n", 2, false},
-		{[]string{"--misspelt"}, "", "flag provided but not defined: -misspelt (--help has all flags)\n", 2, false},
-		{[]string{"--standalone", "true"}, "", "argument \"true\" is no flag: flags are --name=value (--help has all flags)\n", 2, false},
+		{[]string{"--v=many"}, "", "invalid value \"many\" for flag -v: parse error (--help lists all flags)\n", 2, false},
+		{[]string{"--misspelt"}, "", "flag provided but not defined: -misspelt (--help lists all flags)\n", 2, false},
+		{[]string{"--standalone", "true"}, "", "argument \"true\" is not a flag: flags are --name=value (--help lists all flags)\n", 2, false},
 		{[]string{"--help"}, "-catalogue-namespace", "", 0, false},
 	} {
 		var flags Flags

@@ -14,10 +14,9 @@ type ownRequests struct {
 	host string
 }
 
-// countOwnRequests has rest_client_requests_total name the manager's own API server alone. client-go
-// counts by host, and controller-runtime keeps what it counts: without that, each user cluster that
-// ever was would have series for ever, and its API server could choose their codes. Package remote
-// counts those requests.
+// countOwnRequests makes rest_client_requests_total count only the manager's own API server. client-go counts by
+// host, and controller-runtime keeps its counts: otherwise each user cluster would have series forever, and its API
+// server could choose their codes. Package remote counts those requests.
 func countOwnRequests(config *rest.Config) error {
 	address, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {

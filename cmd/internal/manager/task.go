@@ -12,15 +12,15 @@ import (
 	"github.com/trellis-addons/trellis/cmd/wiring"
 )
 
-// Program is which of the two managers runs.
+// Program identifies which of the two managers runs.
 type Program struct {
-	// Chart is the name of its chart, and Lease the one of its lease, less the worker's name.
+	// Chart is the name of its chart, and Lease the name of its lease, without the worker's name.
 	Chart, Lease string
 	OnSeed       bool
 }
 
-// Task does what --task asks for, and gives the code that the program ends with. False: nothing is
-// asked for, and the program runs.
+// Task does the task of --task, and returns the code that the program ends with. False: there is no task, and the
+// program runs.
 func (f *Flags) Task(ctx context.Context, program Program, out, problems io.Writer) (code int, asked bool) {
 	if f.task == "" {
 		return 0, false

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/trellis-addons/trellis/pkg/tracing"
+	"github.com/trellis-addons/trellis/pkg/base/tracing"
 )
 
 // read gives the options that arguments and an environment come to.
@@ -82,8 +82,8 @@ func TestWrongSettingsOfTracesAreRefused(t *testing.T) {
 		environment map[string]string
 		says        string
 	}{
-		{"--tracing-endpoint=collector:4318", nil, "is no URL such as"},
-		{"--tracing-endpoint=ftp://c", nil, "is no URL such as"},
+		{"--tracing-endpoint=collector:4318", nil, "is not a URL such as"},
+		{"--tracing-endpoint=ftp://c", nil, "is not a URL such as"},
 		{"--tracing-endpoint=https://u:planted@c", nil, "OTEL_EXPORTER_OTLP_HEADERS"},
 		{"--tracing-endpoint=https://c?token=planted", nil, "OTEL_EXPORTER_OTLP_HEADERS"},
 		{"--tracing-endpoint=http://c", nil, "--tracing-insecure"},
@@ -93,9 +93,9 @@ func TestWrongSettingsOfTracesAreRefused(t *testing.T) {
 		{"--tracing-endpoint=https://c --tracing-ca-file=/dev/null", nil, "no PEM"},
 		{"", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "https://c", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "http/protobuf"},
 		{"--tracing-endpoint=https://c", map[string]string{"OTEL_TRACES_SAMPLER": "jaeger_remote"}, "OTEL_TRACES_SAMPLER"},
-		{"--tracing-endpoint=https://c", map[string]string{"OTEL_TRACES_SAMPLER": "traceidratio", "OTEL_TRACES_SAMPLER_ARG": "x"}, "no number"},
+		{"--tracing-endpoint=https://c", map[string]string{"OTEL_TRACES_SAMPLER": "traceidratio", "OTEL_TRACES_SAMPLER_ARG": "x"}, "not a number"},
 		{"--tracing-endpoint=https://c", map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "planted"}, "key=value"},
-		{"--tracing-endpoint=https://c", map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "a=b\nplanted: x"}, "no header"},
+		{"--tracing-endpoint=https://c", map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "a=b\nplanted: x"}, "a header whose name"},
 		{"--tracing-endpoint=https://c", map[string]string{"OTEL_EXPORTER_OTLP_TIMEOUT": "soon"}, "milliseconds"},
 		{"--tracing-endpoint=https://c", map[string]string{"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE": "/nowhere"}, "OTLP_CLIENT_CERTIFICATE"},
 		{"", map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "c"}, "variable OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"},

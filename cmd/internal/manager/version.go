@@ -6,14 +6,14 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/trellis-addons/trellis/pkg/buildinfo"
+	"github.com/trellis-addons/trellis/pkg/base/buildinfo"
 )
 
 func init() { metrics.Registry.MustRegister(buildinfo.Read().Metric()) }
 
-// TellVersion writes which build the program is, where --version asks for it, and says whether it
-// did: the program has nothing else to do then.
-func (f *Flags) TellVersion(writer io.Writer, program string) bool {
+// PrintVersion writes the program's build if --version is set, and says whether it did: the program then has nothing
+// else to do.
+func (f *Flags) PrintVersion(writer io.Writer, program string) bool {
 	if f.version {
 		fmt.Fprintln(writer, program, buildinfo.Read())
 	}

@@ -10,9 +10,9 @@ import (
 )
 
 // Red when --version tells nothing, or is told without being asked for.
-func TestAProgramTellsItsVersion(t *testing.T) {
+func TestAProgramReportsItsVersion(t *testing.T) {
 	for _, asked := range []bool{false, true} {
-		flags, told := &Flags{}, &bytes.Buffer{}
+		flags, reported := &Flags{}, &bytes.Buffer{}
 		set := flag.NewFlagSet("test", flag.ContinueOnError)
 		flags.Register(set)
 		if asked {
@@ -20,11 +20,11 @@ func TestAProgramTellsItsVersion(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got := flags.TellVersion(told, "x-manager"); got != asked {
+		if got := flags.PrintVersion(reported, "x-manager"); got != asked {
 			t.Errorf("asked %t, and told %t", asked, got)
 		}
-		if got := strings.HasPrefix(told.String(), "x-manager "); got != asked {
-			t.Errorf("asked %t, and told %q", asked, told)
+		if got := strings.HasPrefix(reported.String(), "x-manager "); got != asked {
+			t.Errorf("asked %t, and told %q", asked, reported)
 		}
 	}
 }

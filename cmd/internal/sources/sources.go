@@ -1,5 +1,5 @@
-// Package sources has what both managers need to fetch: the network by which the kinds of source
-// (listed in package wiring) are reached, the store, and the flags of both.
+// Package sources has the parts of fetching that both managers share: the network for the kinds of source (listed in package
+// wiring), the store, and the flags of both.
 package sources
 
 import (
@@ -13,13 +13,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/trellis-addons/trellis/cmd/internal/manager"
-	"github.com/trellis-addons/trellis/cmd/wiring"
+	"github.com/trellis-addons/trellis/cmd/wiring/contents"
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 	"github.com/trellis-addons/trellis/pkg/fetch/store"
 )
 
-// Flags say where sources may be and how much of them is kept.
+// Flags limit the places of sources and the size of the store.
 type Flags struct {
 	folder              string
 	limit               resource.QuantityValue
@@ -30,29 +30,29 @@ type Flags struct {
 
 // Register adds the flags, with a name below the folder for temporary files and a limit as defaults.
 func (f *Flags) Register(set *flag.FlagSet, folder, limit string) {
-	set.StringVar(&f.folder, "store-folder", filepath.Join(os.TempDir(), folder), "where fetched content is kept, by digest")
+	set.StringVar(&f.folder, "store-folder", filepath.Join(os.TempDir(), folder), "folder for fetched content, by digest")
 	f.limit.Quantity = resource.MustParse(limit)
-	set.Var(&f.limit, "store-limit", "how much of the volume fetched content takes, with what is being fetched; "+
-		"of the catalogue that has most, what was not used for the longest time goes first")
+	set.Var(&f.limit, "store-limit", "disk space for fetched content, including running downloads; if it is full, "+
+		"the manager removes content of the catalogue that uses most space, the least recently used first")
 	manager.ListVar(set, &f.allowCIDRs, "allow-source-cidrs",
-		"address ranges, comma-separated, that sources may be at although they are loopback, link-local or cluster-internal",
+		"address ranges, comma-separated, that are allowed for sources although they are loopback, link-local or cluster-internal",
 		manager.CIDR)
 	manager.ListVar(set, &f.cluster, "cluster-cidrs",
-		"the own service and pod networks of the cluster that this runs in, comma-separated: no source is fetched from there",
+		"service and pod networks of the manager's own cluster, comma-separated: no source is fetched from there",
 		manager.CIDR)
 	set.Var(&f.mirrors, "source-mirror",
-		"from=to, comma-separated or repeated: prefixes of git remotes, Helm repositories and images, and where they are fetched from instead")
+		"from=to, comma-separated or repeated: prefixes of git remotes, Helm repositories and images, and of their mirrors")
 	set.BoolVar(&f.insecure, "allow-insecure-sources", false, "allow sources over plain http, for labs")
 }
 
 // Kinds are the kinds of source that are served.
 func (f *Flags) Kinds() fetch.Kinds {
-	return wiring.SourceKinds(outbound.New(outbound.Options{
+	return contents.Kinds(outbound.New(outbound.Options{
 		AllowCIDRs: f.allowCIDRs, ClusterCIDRs: f.cluster, AllowInsecure: f.insecure, Mirrors: f.mirrors,
 	}))
 }
 
-// Store opens the store of what is fetched, with the flags' and further options.
+// Store opens the store of fetched content, with the flags' and further options.
 func (f *Flags) Store(options store.Options) (*store.Store, error) {
 	options.Folder, options.MaxBytes, options.Mirrors = f.folder, f.limit.Value(), f.mirrors
 	options.Metrics = store.NewMetrics(metrics.Registry)
@@ -63,17 +63,17 @@ func (f *Flags) Store(options store.Options) (*store.Store, error) {
 	return content, nil
 }
 
-// checksLimit is what checks of sources take of the volume, beside --store-limit. The chart of the seed adds it.
+// checksLimit is the volume that checks of sources use, in addition to --store-limit. The chart of the seed adds it.
 const checksLimit = 1 << 30
 
-// Checks opens the store of what is looked at once and not kept, with a network of its own: what happens
-// to a check there is nothing to other fetches.
+// Checks opens the store of content that is checked once and not kept, with a network of its own: a failed check does
+// not affect other fetches.
 func (f *Flags) Checks() (*store.Store, error) {
 	content, err := store.New(store.Options{
 		Folder: filepath.Join(f.folder, "checks"), Kinds: f.Kinds(), Mirrors: f.mirrors, MaxBytes: checksLimit,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("opening the store of checks: %w", err)
+		return nil, fmt.Errorf("opening the store of source checks: %w", err)
 	}
 	return content, nil
 }

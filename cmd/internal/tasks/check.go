@@ -15,14 +15,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/crds"
-	"github.com/trellis-addons/trellis/pkg/text"
+	"github.com/trellis-addons/trellis/pkg/base/text"
+	"github.com/trellis-addons/trellis/pkg/serve/crds"
 )
 
-// ErrUnsound says that a check found something wrong.
-var ErrUnsound = errors.New("the installation is not as it should be")
+// ErrUnsound says that a check found a problem.
+var ErrUnsound = errors.New("the check found problems")
 
-// check does all checks, and tells of each.
+// check does all checks, and reports each.
 func (w Work) check(ctx context.Context) error {
 	unsound := false
 	for _, one := range []struct {
@@ -36,7 +36,7 @@ func (w Work) check(ctx context.Context) error {
 			fmt.Fprintf(w.Out, "%s: %v\n", one.about, err)
 			continue
 		}
-		fmt.Fprintf(w.Out, "%s: as they should be\n", one.about)
+		fmt.Fprintf(w.Out, "%s: ok\n", one.about)
 	}
 	if unsound {
 		return ErrUnsound
@@ -56,7 +56,7 @@ func (w Work) checkKinds(ctx context.Context) error {
 		case err != nil:
 			return err
 		case found == nil:
-			return fmt.Errorf("CRD %s is not there", crd.GetName())
+			return fmt.Errorf("CRD %s does not exist", crd.GetName())
 		case !crds.IsServed(found):
 			return fmt.Errorf("CRD %s is not served", crd.GetName())
 		}
@@ -67,7 +67,7 @@ func (w Work) checkKinds(ctx context.Context) error {
 	return nil
 }
 
-// checkRights asks for some rights of the manager, without which it would do nothing.
+// checkRights checks some rights of the manager, without which it would do nothing.
 func (w Work) checkRights(ctx context.Context) error {
 	kinds := []string{"addoncatalogues", "addonsets"}
 	if w.OnSeed {
@@ -107,22 +107,21 @@ func (w Work) checkLeader(ctx context.Context) error {
 	err := w.Client.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: w.Lease}, lease)
 	switch {
 	case apierrors.IsNotFound(err):
-		return fmt.Errorf("there is no lease %q: no manager has led yet", w.Lease)
+		return fmt.Errorf("lease %q does not exist: no manager has become leader yet", w.Lease)
 	case err != nil:
 		return fmt.Errorf("reading the lease: %w", err)
 	case lease.Spec.HolderIdentity == nil, *lease.Spec.HolderIdentity == "", lease.Spec.RenewTime == nil,
 		lease.Spec.LeaseDurationSeconds == nil:
-		return fmt.Errorf("nobody holds lease %q", w.Lease)
+		return fmt.Errorf("no process holds lease %q", w.Lease)
 	}
 	ends := lease.Spec.RenewTime.Add(time.Duration(*lease.Spec.LeaseDurationSeconds) * time.Second)
 	if time.Now().After(ends) {
-		return fmt.Errorf("lease %q of %q ended at %s: no manager leads", w.Lease, *lease.Spec.HolderIdentity, ends.UTC().Format(time.RFC3339))
+		return fmt.Errorf("lease %q of %q expired at %s: no manager leads", w.Lease, *lease.Spec.HolderIdentity, ends.UTC().Format(time.RFC3339))
 	}
 	return nil
 }
 
-// mistake is one that no schema knows of, and every webhook for catalogues: a version that is there
-// twice.
+// mistake is invalid in a way that no schema detects, but every webhook for catalogues: it has a version twice.
 func (w Work) mistake() *kubermaticv1.AddonCatalogue {
 	return &kubermaticv1.AddonCatalogue{
 		ObjectMeta: metav1.ObjectMeta{Name: "trellis-check", Namespace: w.Namespace},
@@ -132,7 +131,7 @@ func (w Work) mistake() *kubermaticv1.AddonCatalogue {
 	}
 }
 
-// checkWebhooks has the API server ask a webhook about a mistake, by a request that writes nothing.
+// checkWebhooks makes the API server call a webhook about a mistake, by a request that writes nothing.
 func (w Work) checkWebhooks(ctx context.Context) error {
 	if !w.Webhooks {
 		return nil
@@ -140,7 +139,8 @@ func (w Work) checkWebhooks(ctx context.Context) error {
 	err := w.Client.Create(ctx, w.mistake(), client.DryRunAll)
 	switch {
 	case err == nil:
-		return errors.New("the API server did not get an answer of the webhook for catalogues, and goes on without")
+		return errors.New("the API server got no answer from the webhook for catalogues, and accepts requests without it: " +
+			"check the manager's Service, its endpoints and NetworkPolicies")
 	case strings.Contains(err.Error(), "is the same version"):
 		return nil
 	}

@@ -10,15 +10,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/text"
+	"github.com/trellis-addons/trellis/pkg/base/text"
 )
 
-// ErrLeft says that a removal would leave something behind.
-var ErrLeft = errors.New("a removal would leave objects behind that no manager works on: remove them first, in the order of " +
-	"docs/spec/operation.md#removal, or have them left as they are by helm uninstall --no-hooks")
+// ErrLeft says that a removal would leave objects behind.
+var ErrLeft = errors.New("a removal would leave objects behind that no manager handles: delete them first, in the order of " +
+	"docs/spec/operation.md#removal, or keep them as they are with helm uninstall --no-hooks")
 
 const (
-	// mostNames are how many objects of a namespace, and mostPlaces how many namespaces are named.
+	// mostNames is how many objects of a namespace are named, and mostPlaces how many namespaces.
 	mostNames  = 5
 	mostPlaces = 20
 )
@@ -37,8 +37,8 @@ func (l left) total() (total int) {
 	return total
 }
 
-// removal lists what has a finalizer that only a manager takes off. Catalogues have none, and stay. Where there is nothing of it, the
-// removal begins with roles that have to go before others.
+// removal lists the objects with a finalizer that only a manager removes. Catalogues have none, and stay. If there are no such
+// objects, the removal begins with roles that must be deleted before others.
 func (w Work) removal(ctx context.Context) error {
 	sets, installations, core := left{}, left{}, 0
 	where := w.Namespace
@@ -65,24 +65,24 @@ func (w Work) removal(ctx context.Context) error {
 		return err
 	}
 	if len(sets)+len(installations) == 0 {
-		fmt.Fprintln(w.Out, "nothing is left that a manager would have to remove")
+		fmt.Fprintln(w.Out, "no object is left that a manager would have to remove")
 		return w.deleteRoles(ctx)
 	}
-	w.tell(sets, "AddonSet", "they can't be deleted, and what they installed follows them no more")
-	w.tell(installations, "AddonInstallation", fmt.Sprintf("%d of them core add-ons. What they installed runs on; nothing updates, "+
-		"repairs or removes it. They and their namespaces can't be deleted", core))
+	w.report(sets, "AddonSet", "which then can't be deleted, and their installations no longer follow them")
+	w.report(installations, "AddonInstallation", fmt.Sprintf("%d of them core add-ons. Their objects in user clusters stay; no manager "+
+		"updates, repairs or removes these. The AddonInstallations and their namespaces can't be deleted", core))
 	return ErrLeft
 }
 
-// tell writes what is left of a kind.
-func (w Work) tell(found left, kind, meaning string) {
+// report writes the objects of a kind that are left.
+func (w Work) report(found left, kind, meaning string) {
 	if len(found) == 0 {
 		return
 	}
 	fmt.Fprintf(w.Out, "%s in %s would be left, %s:\n", text.Count(found.total(), kind), text.Count(len(found), "namespace"), meaning)
 	for i, place := range slices.Sorted(maps.Keys(found)) {
 		if i == mostPlaces {
-			fmt.Fprintln(w.Out, "  and so on")
+			fmt.Fprintln(w.Out, "  and others")
 			return
 		}
 		fmt.Fprintf(w.Out, "  %s: %s\n", place, text.Names(found[place], mostNames))

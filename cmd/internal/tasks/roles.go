@@ -13,25 +13,25 @@ import (
 )
 
 const (
-	// rolesPatience is how long one role may take to go, and betweenTries the time between two looks.
+	// rolesPatience is how long the deletion of one role may take, and betweenTries the time between two tries.
 	rolesPatience = 30 * time.Second
 	betweenTries  = 200 * time.Millisecond
 )
 
-// deleteRoles deletes the ClusterRoles of the chart that gather others, before Helm deletes all of them at once: the cluster's aggregation
-// controller, to which a role that gathers is still there, would answer the end of those that it gathers by applying it, which makes it
-// anew without the marks of a release. The controller sees deletions in their order.
+// deleteRoles deletes the ClusterRoles of the chart that aggregate others, before Helm deletes all of them at once. Otherwise the
+// cluster's aggregation controller, which still sees an aggregating role, would react to the deletion of an aggregated one by applying
+// that role, which recreates it without the marks of a release. The controller sees deletions in their order.
 func (w Work) deleteRoles(ctx context.Context) error {
 	for _, name := range w.ClusterRoles {
 		if err := w.deleteRole(ctx, name); err != nil {
 			return fmt.Errorf("deleting ClusterRole %q: %w", name, err)
 		}
-		fmt.Fprintf(w.Out, "ClusterRole %q is gone\n", name)
+		fmt.Fprintf(w.Out, "ClusterRole %q is deleted\n", name)
 	}
 	return nil
 }
 
-// deleteRole deletes a role until there is none, so that it takes no right to read it.
+// deleteRole deletes a role until it does not exist, so that it needs no right to read it.
 func (w Work) deleteRole(ctx context.Context, name string) error {
 	err := wait.PollUntilContextTimeout(ctx, betweenTries, rolesPatience, true, func(ctx context.Context) (bool, error) {
 		err := w.Client.Delete(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}})
@@ -41,7 +41,7 @@ func (w Work) deleteRole(ctx context.Context, name string) error {
 		return false, err
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("it was not gone after %s: does it have a finalizer? %w", rolesPatience, err)
+		return fmt.Errorf("it still exists after %s: check its finalizers: %w", rolesPatience, err)
 	}
 	return err
 }

@@ -1,10 +1,9 @@
-// Package tasks has what a manager's program does once, for Jobs of its chart, in place of running:
-// it brings the CRDs up to date before an install or an upgrade, says what a removal would leave
-// behind and, where that is nothing, deletes what has to go before all else, and checks an installation.
+// Package tasks has one-time tasks of a manager's program, for Jobs of its chart: it updates the CRDs before an
+// install or an upgrade; reports what a removal would leave behind and, if that is nothing, deletes objects that must
+// be deleted first; and checks an installation.
 //
-// Each has an account of its own, with rights for as long as its Job runs; the managers' accounts
-// have none of them. A task writes what it found, a line each, and ends with an error where a person
-// has to do something.
+// Each task has an account of its own, with rights for as long as its Job runs; the managers' accounts have none of
+// them. A task writes its findings, one on each line, and ends with an error if a user has to act.
 package tasks
 
 import (
@@ -19,39 +18,39 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trellis-addons/trellis/charts"
-	"github.com/trellis-addons/trellis/pkg/crds"
+	"github.com/trellis-addons/trellis/pkg/serve/crds"
 )
 
 // The tasks.
 const (
-	// CRDs brings the CRDs of the chart up to date.
+	// CRDs updates the CRDs of the chart.
 	CRDs = "crds"
-	// Removal says what the removal of the chart would leave behind, and fails if that is something. If not,
-	// it deletes ClusterRoles that Helm must not delete together with others.
+	// Removal reports what the removal of the chart would leave behind, and fails if that is not nothing. Otherwise it
+	// deletes ClusterRoles that Helm must not delete together with others.
 	Removal = "removal"
 	// Check says whether kinds, rights, lease and webhooks of the chart are as they should be.
 	Check = "check"
 )
 
-// Work is what a task is about.
+// Work is the input of a task.
 type Work struct {
 	Client client.Client
-	// Out is where lines go that are for people.
+	// Out gets the lines for users.
 	Out io.Writer
-	// Chart is the chart's name; it is of a seed, or of the master.
+	// Chart is the chart's name: that of a seed, or of the master.
 	Chart  string
 	OnSeed bool
 	// Namespace is the platform's, and CatalogueNamespace the one of merged catalogues.
 	Namespace, CatalogueNamespace string
 	// Account is the manager's ServiceAccount, and Lease the name of its lease.
 	Account, Lease string
-	// ClusterRoles are the names of those of the chart that gather others.
+	// ClusterRoles are the names of the chart's roles that aggregate others.
 	ClusterRoles []string
-	// Webhooks are on.
+	// Webhooks says that webhooks are on.
 	Webhooks bool
 }
 
-// Do does a task by its name.
+// Do does the task of this name.
 func (w Work) Do(ctx context.Context, task string) error {
 	switch task {
 	case CRDs:
@@ -64,7 +63,7 @@ func (w Work) Do(ctx context.Context, task string) error {
 	return fmt.Errorf("there is no task %q: it is one of %q", task, []string{CRDs, Removal, Check})
 }
 
-// updateCRDs goes on with the next CRD where one fails: they don't depend on each other.
+// updateCRDs continues with the next CRD if one fails: they don't depend on each other.
 func (w Work) updateCRDs(ctx context.Context) error {
 	wanted, err := w.crds()
 	if err != nil {

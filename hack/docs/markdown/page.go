@@ -50,7 +50,7 @@ type Link struct {
 
 // Block is one block of code.
 type Block struct {
-	// Info is what stands after the fence; "" also for an indented block.
+	// Info is the text after the fence; "" also for an indented block.
 	Info string
 	// Text of the block.
 	Text string

@@ -9,7 +9,7 @@ import (
 )
 
 // Red when an edit, a new file or a new commit since a checkout was named passes for what was named.
-func TestACheckoutThatChangedSinceIsToldApart(t *testing.T) {
+func TestACheckoutThatChangedSinceIsDistinguished(t *testing.T) {
 	folder := t.TempDir()
 	git := func(arguments ...string) {
 		t.Helper()

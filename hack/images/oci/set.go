@@ -154,7 +154,7 @@ func listOf(from contents, image v1.Image) (v1.Image, error) {
 	}
 	document, err := sbom.Document(sbom.Subject{
 		Name: from.program.Name(), Platform: from.platform.String(), Binary: from.binary, Build: build,
-		Beside: []sbom.Component{roots}, Stamp: from.stamp,
+		Extra: []sbom.Component{roots}, Stamp: from.stamp,
 	})
 	if err != nil {
 		return nil, err

@@ -32,8 +32,16 @@ type Program struct {
 // Name is what the program, and its image, is called.
 func (p Program) Name() string { return path.Base(p.Path) }
 
-// List finds the programs below folder cmd of a module.
-func List(ctx context.Context, module string) ([]Program, error) {
+// plugin begins the names of programs for users' machines, which have no image.
+const plugin = "kubectl-"
+
+// List finds the programs below folder cmd of a module that have an image.
+func List(ctx context.Context, module string) ([]Program, error) { return list(ctx, module, false) }
+
+// Plugins finds the programs for users' machines.
+func Plugins(ctx context.Context, module string) ([]Program, error) { return list(ctx, module, true) }
+
+func list(ctx context.Context, module string, plugins bool) ([]Program, error) {
 	if err := checkSettings(ctx, module); err != nil {
 		return nil, err
 	}
@@ -52,7 +60,7 @@ func List(ctx context.Context, module string) ([]Program, error) {
 		} else if err != nil {
 			return nil, fmt.Errorf("listing programs in %q: %w", module, err)
 		}
-		if one.Name == "main" {
+		if one.Name == "main" && strings.HasPrefix(path.Base(one.ImportPath), plugin) == plugins {
 			found = append(found, Program{one.Module.Path, one.ImportPath})
 		}
 	}
@@ -85,7 +93,7 @@ func (p Program) Build(ctx context.Context, module string, platform v1.Platform,
 // arguments leave out all that a folder's path and a checkout's state would put into the program;
 // what is to be known of the checkout is written by the linker.
 func (p Program) arguments(stamp checkout.Stamp) []string {
-	variable := "-X " + p.Module + "/pkg/buildinfo."
+	variable := "-X " + p.Module + "/pkg/base/buildinfo."
 	flags := []string{
 		"-s", "-w", variable + "version=" + stamp.Version, variable + "commit=" + stamp.Commit, variable + "date=" + stamp.RFC3339(),
 	}

@@ -1,7 +1,7 @@
 // Package sbom lists what is in a program, as SPDX 2.3 in JSON: equal programs have equal lists.
 //
-// The list comes from what the linker wrote into the program itself, so it can't name too little:
-// it has what `go version -m` has, and Go's library.
+// The list comes from what the linker wrote into the program itself, so it is complete: it has what
+// `go version -m` has, and Go's library. ADR 135 compares it with cyclonedx-gomod.
 package sbom
 
 import (
@@ -26,9 +26,9 @@ type Subject struct {
 	// Binary is the program, and Build what the linker wrote into it.
 	Binary []byte
 	Build  *debug.BuildInfo
-	// Beside is what the image has beside the program.
-	Beside []Component
-	Stamp  checkout.Stamp
+	// Extra is what the image has beside the program.
+	Extra []Component
+	Stamp checkout.Stamp
 }
 
 // Component is a Go module of which an image has something.
@@ -104,7 +104,7 @@ func Document(subject Subject) ([]byte, error) {
 		Describes: []string{program.ID}, Packages: []entry{program},
 		Relationships: []relationship{{documentID, "DESCRIBES", program.ID}},
 	}
-	for _, other := range append(dependencies(subject.Build, subject.Stamp.Version), beside(subject.Beside)...) {
+	for _, other := range append(dependencies(subject.Build, subject.Stamp.Version), extraEntries(subject.Extra)...) {
 		made.Packages = append(made.Packages, other)
 		made.Relationships = append(made.Relationships, relationship{program.ID, other.relation, other.ID})
 	}
@@ -136,8 +136,8 @@ func dependencies(build *debug.BuildInfo, version string) []entry {
 	return found
 }
 
-// dependency is what stands in for a module where another one replaces it. A folder has no version:
-// it is a part of this checkout, and bears the checkout's.
+// dependency is the entry of a module, or of the one that replaces it. A folder that replaces it has no
+// version of its own: it is a part of this checkout, and has the checkout's version.
 func dependency(module *debug.Module, version string) entry {
 	made := moduleEntry(module.Path, module.Version)
 	made.Source = sumOf(module)
@@ -161,7 +161,7 @@ func sumOf(module *debug.Module) string {
 	return "go.sum " + module.Sum
 }
 
-func beside(components []Component) []entry {
+func extraEntries(components []Component) []entry {
 	var found []entry
 	for _, component := range components {
 		made := moduleEntry(component.Module, component.Version)
@@ -172,7 +172,7 @@ func beside(components []Component) []entry {
 	return found
 }
 
-// notID is what an SPDX identifier can't have, and the hyphen, which stands for it.
+// notID matches a byte that an SPDX identifier can't have, and the hyphen, which marks such a byte.
 var notID = regexp.MustCompile(`[^A-Za-z0-9.]`)
 
 // identifier names a package of a list. A byte that it can't have is a hyphen and two hexadecimal

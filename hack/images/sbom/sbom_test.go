@@ -32,7 +32,7 @@ func subject() Subject {
 				{Path: "example.com/old", Version: "v1.0.0", Replace: &debug.Module{Path: "example.com/new_", Version: "v2.0.0+incompatible"}},
 			},
 		},
-		Beside: []Component{{"example.com/roots", "v3", "authorities"}},
+		Extra: []Component{{"example.com/roots", "v3", "authorities"}},
 	}
 }
 

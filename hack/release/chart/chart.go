@@ -113,8 +113,8 @@ func (c Chart) Render(namespace, service string, values map[string]any) ([]strin
 	if err != nil {
 		return nil, fmt.Errorf("values of chart %q: %w", c.Name(), err)
 	}
-	if told, ok := merged["Release"].(map[string]any); ok {
-		told["Service"] = service
+	if release, ok := merged["Release"].(map[string]any); ok {
+		release["Service"] = service
 	}
 	rendered, err := engine.Engine{Strict: true}.Render(c.loaded, merged)
 	if err != nil {

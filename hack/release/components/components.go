@@ -27,12 +27,14 @@ const (
 	providerLabel, provider = "cluster.x-k8s.io/provider", "addon-trellis"
 )
 
-// values are what each chart is rendered with, by its name. The master's platform is one without KKP, and the seed serves
-// Clusters of Cluster API alone, for which there is nothing to do that KKP would. Upgrades are not held: what holds them
-// outlives `clusterctl delete`, before which nobody could say that it is to be taken off.
+// values are the values of each chart, by its name. The master has no KKP, and the seed serves only Clusters of Cluster API. Upgrades of
+// clusters are not held: the annotations that hold them would stay after `clusterctl delete`, which has no step before
+// the deletion to remove them. The query endpoint is not published: all objects of a provider are in one namespace.
 var values = map[string]map[string]any{
 	"trellis-master": {"standalone": map[string]any{"enabled": true}},
-	"trellis-seed":   {"clusterAPI": map[string]any{"kinds": []any{"cluster-api"}}},
+	"trellis-seed": {
+		"clusterAPI": map[string]any{"kinds": []any{"cluster-api"}}, "query": map[string]any{"publish": false},
+	},
 }
 
 // ErrVariable says that clusterctl would put something in place of a part of the text.

@@ -64,7 +64,7 @@ func TestWhatHelmRunsIsLeftOut(t *testing.T) {
 // Each manager does what a management cluster is for: Clusters are Cluster API's, and KKP is not there. Red when a chart has the other's
 // values or none, when an upgrade would be held, or when rights are asked for that KKP's Clusters alone take.
 func TestEachChartHasItsOwnValues(t *testing.T) {
-	told := []string{"--standalone", "--cluster-kinds", "--cluster-api-providers", "--allow-cluster-cidrs", "--hold-upgrades"}
+	reported := []string{"--standalone", "--cluster-kinds", "--cluster-api-providers", "--allow-cluster-cidrs", "--hold-upgrades"}
 	for name, want := range map[string][]string{
 		"trellis-master": {"--standalone"},
 		"trellis-seed": {
@@ -79,7 +79,7 @@ func TestEachChartHasItsOwnValues(t *testing.T) {
 		var got []string
 		for line := range strings.Lines(text) {
 			flag := strings.TrimPrefix(strings.TrimSpace(line), "- ")
-			if before, _, _ := strings.Cut(flag, "="); slices.Contains(told, before) {
+			if before, _, _ := strings.Cut(flag, "="); slices.Contains(reported, before) {
 				got = append(got, flag)
 			}
 		}

@@ -43,13 +43,13 @@ type Plan struct {
 // Make plans for files that changed, by their paths below the checkout. There says whether a file is there still.
 func Make(files []string, there func(string) bool, all []suite.Package, seconds suite.Seconds) Plan {
 	var plan Plan
-	changed, besides := map[string]bool{}, map[string]bool{}
+	changed, extra := map[string]bool{}, map[string]bool{}
 	for _, file := range files {
 		switch {
 		case isPage(file):
-			besides[pipelines], besides[pages], besides[pages+"/markdown"] = true, true, true
+			extra[pipelines], extra[pages], extra[pages+"/markdown"] = true, true, true
 		case file == "Makefile" || strings.HasPrefix(file, ".ci/"):
-			besides[pipelines] = true
+			extra[pipelines] = true
 		default:
 			if one, found := owner(all, path.Dir(file)); found {
 				changed[one.Path] = true
@@ -62,7 +62,7 @@ func Make(files []string, there func(string) bool, all []suite.Package, seconds 
 	plan.Notes = notes(files, all)
 	plan.choose(all, changed, seconds)
 	for _, one := range all {
-		if besides[one.Folder] && !changed[one.Path] {
+		if extra[one.Folder] && !changed[one.Path] {
 			plan.Changed = append(plan.Changed, one)
 		}
 	}

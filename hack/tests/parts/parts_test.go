@@ -191,7 +191,7 @@ func TestTheCommitChoosesTheTenth(t *testing.T) {
 
 func TestCallsOfAPart(t *testing.T) {
 	all := []suite.Package{
-		{Folder: "pkg/apply", TestFiles: []string{"a_test.go"}}, {Folder: "pkg/apply/none"},
+		{Folder: "pkg/install/apply", TestFiles: []string{"a_test.go"}}, {Folder: "pkg/install/apply/none"},
 		{Folder: "pkg/controllers/addon", TestFiles: []string{"a_test.go"}},
 		{Folder: "apis/kubermatic/v1", TestFiles: []string{"a_test.go"}},
 		{Folder: "test/crash", TestFiles: []string{"a_test.go"}},
@@ -206,7 +206,7 @@ func TestCallsOfAPart(t *testing.T) {
 	}{
 		{
 			"what no other part names, and a module of its own", must(t, "packages"), nil,
-			[]string{race + " ./pkg/apply", race + " ./kubermatic/v1"},
+			[]string{race + " ./pkg/install/apply", race + " ./kubermatic/v1"},
 		},
 		{
 			"some tests, with arguments", must(t, "kills"), []string{"-x", "1"},

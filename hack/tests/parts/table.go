@@ -24,7 +24,7 @@ var inProcess = []Part{
 	},
 	{
 		Name: "controllers", Minutes: 4, Race: true,
-		Packages: []string{"pkg/controllers/...", "pkg/access/...", "pkg/cluster"},
+		Packages: []string{"pkg/controllers/...", "pkg/clusters/access/...", "pkg/clusters/cluster"},
 		Why:      "the other controllers in full, under the race detector",
 	},
 	{
@@ -204,8 +204,8 @@ var figures = []Part{
 	{
 		Name: "bench-packages", Apart: measures, Minutes: 2, Bench: ".", Verbose: true,
 		Packages: []string{
-			"pkg/controllers/coreaddon", "pkg/controllers/addoninstallation", "pkg/catalogue", "pkg/fetch/store", "pkg/lru",
-			"pkg/remote", "pkg/rollout", "pkg/tracing",
+			"pkg/controllers/coreaddon", "pkg/controllers/addoninstallation", "pkg/catalogue", "pkg/fetch/store", "pkg/base/lru",
+			"pkg/clusters/remote", "pkg/fleet/rollout", "pkg/base/tracing",
 		},
 		Why: "figures of single packages",
 	},

@@ -35,7 +35,7 @@ func TestOutputComesByLines(t *testing.T) {
 }
 
 // Red when a command that failed, or that was not there, counts as good.
-func TestFailuresAreTold(t *testing.T) {
+func TestFailuresAreReported(t *testing.T) {
 	runner := Runner{Checkout: t.TempDir(), Grace: time.Minute}
 	if err := runner.Run(t.Context(), script("exit 3"), func(line string) { t.Log(line) }); !errors.Is(err, ErrFailed) {
 		t.Errorf("a command that failed: %v", err)

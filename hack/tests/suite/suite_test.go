@@ -119,7 +119,7 @@ func TestPackagesOfThisCheckout(t *testing.T) {
 	for _, one := range all {
 		folders[one.Folder] = one
 	}
-	for _, folder := range []string{"apis/kubermatic/v1", "pkg/apply", "hack/tests/suite", "charts"} {
+	for _, folder := range []string{"apis/kubermatic/v1", "pkg/install/apply", "hack/tests/suite", "charts"} {
 		if _, found := folders[folder]; !found {
 			t.Errorf("package %s is not found", folder)
 		}

@@ -289,7 +289,7 @@ func (w *world) applyCore(of *v1.AddonCatalogue, total int) {
 	expect.NoError(w.t, err)
 }
 
-func TestTellsWhatIsOffered(t *testing.T) {
+func TestReportsWhatIsOffered(t *testing.T) {
 	w := newWorld(t)
 	of := w.cluster("told", "v1.36.3")
 	w.merged("zipkin", v1.CatalogueCustom, [2]string{"1.0.0", ""})
@@ -316,7 +316,7 @@ func TestEditsThatKeepComingAreGathered(t *testing.T) {
 	}
 	const first = 8 // which come faster than every second
 	most := int(time.Since(began)/time.Second) + first
-	if passes := w.manager.Began("addon-catalogue", "", "everything") - before; passes > most || passes == 0 {
-		t.Errorf("%d edits had %d passes, want at most %d", edits, passes, most)
+	if runs := w.manager.Began("addon-catalogue", "", "everything") - before; runs > most || runs == 0 {
+		t.Errorf("%d edits had %d passes, want at most %d", edits, runs, most)
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
 )
 
 // reconcileCatalogue reads all merged catalogues and enqueues the clusters whose offer changed.
@@ -38,7 +38,7 @@ func (r *Reconciler) reconcileCatalogue(ctx context.Context, _ reconcile.Request
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	// Without a queue the other controller has not begun: it will use what is loaded now.
+	// Without a queue the other controller has not started: it will use what is loaded now.
 	clustersQueue := r.clusters.Load()
 	for _, found := range clusters {
 		if clustersQueue != nil && r.handles(found) && changed[platformOf(found)] {
@@ -48,7 +48,7 @@ func (r *Reconciler) reconcileCatalogue(ctx context.Context, _ reconcile.Request
 	return ctrl.Result{}, nil
 }
 
-// readEntries parses what is new. An object that is no merged catalogue is skipped.
+// readEntries parses new objects. An object that is no valid merged catalogue is skipped.
 func (r *Reconciler) readEntries(ctx context.Context, catalogues []v1.AddonCatalogue) map[types.UID]knownEntry {
 	before, now := r.offers.known(), make(map[types.UID]knownEntry, len(catalogues))
 	for i := range catalogues {

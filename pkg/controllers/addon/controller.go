@@ -12,26 +12,26 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/lru"
-	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
-	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/base/lru"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
+	"github.com/trellis-addons/trellis/pkg/fleet/mergedcatalogue"
 )
 
 // Options are the controller's settings.
 type Options struct {
-	// CatalogueNamespace holds the merged catalogues. Default: addon-catalogue.
+	// CatalogueNamespace has the merged catalogues. Default: addon-catalogue.
 	CatalogueNamespace string
 	// WorkerName restricts the controller to Clusters with that label; empty: those without.
 	WorkerName string
-	// AllowPrereleases lets a pre-release of the platform fit ranges that name none.
+	// AllowPrereleases says that a platform of a pre-release version matches ranges that name no pre-release.
 	AllowPrereleases bool
-	// Concurrency is the number of clusters worked on at a time. Default: 8.
+	// Concurrency is the number of clusters that are reconciled at a time. Default: 8.
 	Concurrency int
 }
 
-// Dependencies are what the controller works with.
+// Dependencies are the clients and settings that the controller uses.
 type Dependencies struct {
 	// Client reads from the manager's cache, and writes.
 	Client client.Client
@@ -49,17 +49,17 @@ type Reconciler struct {
 	Dependencies
 	offers   offers
 	failures loop.Failures
-	// gathering is of the changes of merged catalogues.
+	// gathering collects changes of merged catalogues.
 	gathering loop.Gathering
-	// reported has, by cluster, the problems of requests that were reported last.
+	// reported has, by cluster, the last reported problems of requests.
 	reported lru.Cache[target.Ref, string]
-	// written reads the metadata of available catalogues from a cache of its own.
+	// written reads the metadata of available catalogues from its own cache.
 	written client.Reader
 	// clusters is the queue of controller addon, once it runs.
 	clusters atomic.Pointer[queue]
 }
 
-// New makes the controller.
+// New returns the controller, with defaults for options that are not set.
 func New(dependencies Dependencies) *Reconciler {
 	options := &dependencies.Options
 	options.CatalogueNamespace = cmp.Or(options.CatalogueNamespace, "addon-catalogue")
@@ -71,11 +71,11 @@ func New(dependencies Dependencies) *Reconciler {
 	}
 }
 
-// Reconcile makes one pass over one cluster. Requests are those of cluster.Request.
+// Reconcile reconciles one cluster. Requests are those of cluster.Request.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	f := &facts{asked: cluster.Requested(request)}
 	outcome := r.failures.BackOff(request.String(), loop.Run(ctx, r.steps(), f))
-	if stalled, ok := outcome.(loop.Stalled); !ok || stalled.Reason != v1.EventRequestRefused {
+	if !outcome.Is(loop.Stalled) || outcome.Reason != v1.EventRequestRefused {
 		r.reported.Put(f.asked, "", 0)
 	}
 	logOutcome(ctx, outcome)

@@ -8,26 +8,25 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
 )
 
-// decide finds what clusters like this one are offered.
-func (r *Reconciler) decide(_ context.Context, f *facts) loop.Outcome {
+// decide finds the offer for clusters like this one.
+func (r *Reconciler) decide(_ context.Context, f *facts) *loop.Outcome {
 	offer, err := r.offers.to(platformOf(f.cluster))
 	if err != nil {
 		return retry(err)
 	}
-	if offer == nil { // every cluster is enqueued once the catalogues were read
+	if offer == nil { // every cluster is enqueued after the catalogues were read
 		return waiting(v1.ReasonProgressing, "the catalogues are being read", 0)
 	}
 	f.offer = offer
 	return nil
 }
 
-// platform is what clusters are offered the same by: their version of Kubernetes, and whether KKP runs
-// them.
+// platform decides the offer: the version of Kubernetes, and whether KKP runs the cluster.
 type platform struct {
 	k8sVersion string
 	isKKP      bool
@@ -37,8 +36,8 @@ func platformOf(found target.Description) platform {
 	return platform{k8sVersion: found.KubernetesVersion, isKKP: found.IsKKP()}
 }
 
-// offers hold the parsed merged catalogues, and what was decided from them for each platform. The KKP
-// version is one for the whole seed.
+// offers has the parsed merged catalogues, and the offers of each platform. The KKP version is the same for the whole
+// seed.
 type offers struct {
 	mutex       sync.Mutex
 	loaded      bool
@@ -55,7 +54,7 @@ type knownEntry struct {
 	entry   *catalogue.Entry
 }
 
-// to is what clusters of a platform are offered; nil before the first load.
+// to is the offer for clusters of a platform; nil before the first load.
 func (o *offers) to(on platform) (*catalogue.Availability, error) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
@@ -107,7 +106,7 @@ func (o *offers) load(entries map[types.UID]knownEntry, inUse map[platform]bool)
 	return changed, nil
 }
 
-// templateOf is the template of an add-on that somebody asks for; nil: none is known.
+// templateOf is the template of a requested add-on; nil if none is known.
 func (o *offers) templateOf(asked v1.AddonReference) *v1.Template {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
@@ -119,7 +118,7 @@ func (o *offers) templateOf(asked v1.AddonReference) *v1.Template {
 	return nil
 }
 
-// known are the entries that were loaded last.
+// known are the last loaded entries.
 func (o *offers) known() map[types.UID]knownEntry {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()

@@ -10,21 +10,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
 )
 
-// contestedRecheck is when to check again whether a namespace still belongs to several Clusters.
+// contestedRecheck is the interval between checks whether a namespace still belongs to several Clusters.
 const contestedRecheck = time.Minute
 
-// find gets the Cluster. A missing one comes with an event.
-func (r *Reconciler) find(ctx context.Context, f *facts) loop.Outcome {
+// find gets the Cluster. The creation of a missing one causes an event.
+func (r *Reconciler) find(ctx context.Context, f *facts) *loop.Outcome {
 	found, err := r.Finder.Find(ctx, f.asked)
 	var unknown *cluster.UnknownError
 	switch {
 	case errors.As(err, &unknown) && !unknown.IsContested():
-		return loop.Done{}
+		return &loop.Outcome{Kind: loop.Done}
 	case errors.As(err, &unknown): // several Clusters have the namespace, or the name: none is served
 		return waiting(v1.ReasonClusterUnknown, unknown.Error(), contestedRecheck)
 	case err != nil:
@@ -32,7 +32,7 @@ func (r *Reconciler) find(ctx context.Context, f *facts) loop.Outcome {
 	}
 	f.cluster = found
 	if !cluster.IsAskedFor(f.asked, found) || !r.handles(found) {
-		return loop.NotMine{}
+		return &loop.Outcome{Kind: loop.NotMine}
 	}
 	return r.checkNamespace(ctx, f)
 }
@@ -43,7 +43,7 @@ func (r *Reconciler) handles(found target.Description) bool {
 }
 
 // checkNamespace waits for the namespace, which is never created here.
-func (r *Reconciler) checkNamespace(ctx context.Context, f *facts) loop.Outcome {
+func (r *Reconciler) checkNamespace(ctx context.Context, f *facts) *loop.Outcome {
 	namespace := loop.Metadata(namespaceKind)
 	err := r.Client.Get(ctx, client.ObjectKey{Name: f.asked.Namespace}, namespace)
 	switch {

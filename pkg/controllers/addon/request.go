@@ -13,20 +13,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/text"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/base/text"
 )
 
-// requestRecheck is when to try refused entries again, and those whose name was taken.
+// requestRecheck is the delay before refused entries, and those whose name was taken, are tried again.
 const requestRecheck = 5 * time.Minute
 
-// request makes the installations that annotation initial-installations asks for, and removes their
-// entries. Entries that can't be followed stay.
+// request creates the installations that annotation initial-installations requests, and removes their entries.
+// Entries that can't be carried out stay.
 //
-// An installation is made before its entry is removed, so none is lost. After a crash in between,
-// the request's digest shows that it was made, so none is made twice. Entries are read past caches:
-// a cache may still show a removed one.
-func (r *Reconciler) request(ctx context.Context, f *facts) loop.Outcome {
+// An installation is created before its entry is removed, so none is lost. After a crash in between, the request's
+// digest shows that it was created, so none is created twice. Entries are read past caches: a cache may still show a
+// removed one.
+func (r *Reconciler) request(ctx context.Context, f *facts) *loop.Outcome {
 	if f.cluster.Annotations[v1.AnnotationInitialInstallations] == "" {
 		return nil
 	}
@@ -35,8 +35,8 @@ func (r *Reconciler) request(ctx context.Context, f *facts) loop.Outcome {
 		refused, err = r.followEntries(ctx, f, annotations)
 		return err
 	})
-	if apierrors.IsNotFound(err) || isTerminating(err) { // the Cluster or its namespace is gone
-		return loop.Done{}
+	if apierrors.IsNotFound(err) || isTerminating(err) { // the Cluster or its namespace was deleted
+		return &loop.Outcome{Kind: loop.Done}
 	}
 	if err != nil {
 		return retry(fmt.Errorf("following annotation %s: %w", v1.AnnotationInitialInstallations, err))
@@ -48,23 +48,26 @@ func (r *Reconciler) request(ctx context.Context, f *facts) loop.Outcome {
 	if last, _ := r.reported.Get(f.asked); last != problems {
 		r.reported.Put(f.asked, problems, repeatAfter)
 		r.Recorder.Eventf(f.cluster.Object, nil, "Warning", v1.EventRequestRefused, "Request", "%s", text.Message(fmt.Sprintf(
-			"annotation %s: %s; the rest was followed, this stays on: mend it or take it off", v1.AnnotationInitialInstallations, problems)))
+			"annotation %s: %s; the other entries were carried out; the annotation stays until you correct or remove it",
+			v1.AnnotationInitialInstallations, problems)))
 	}
-	return loop.Stalled{Condition: v1.ConditionReady, Reason: v1.EventRequestRefused, Message: problems, Recheck: refused.recheck}
+	outcome := loop.Stall(v1.ConditionReady, v1.EventRequestRefused, problems)
+	outcome.Recheck = refused.recheck
+	return outcome
 }
 
-// repeatAfter is when a refusal that stays is reported again: API servers keep events for an hour.
+// repeatAfter is when an unchanged refusal is reported again: API servers keep events for an hour.
 const repeatAfter = time.Hour
 
-// refusals are the entries that can't be followed.
+// refusals are the entries that can't be carried out.
 type refusals struct {
-	// texts have the entries' numbers in what stays of the annotation.
+	// texts have the entries' numbers in the remaining annotation.
 	texts []string
-	// recheck is when to try again; 0 where only an edit helps.
+	// recheck is the delay until the next try; 0 if only an edit helps.
 	recheck time.Duration
 }
 
-// followEntries makes the installations, and leaves other entries in the annotation.
+// followEntries creates the installations, and leaves other entries in the annotation.
 func (r *Reconciler) followEntries(ctx context.Context, f *facts, annotations map[string]string) (refusals, error) {
 	text := annotations[v1.AnnotationInitialInstallations]
 	if text == "" {
@@ -95,7 +98,7 @@ func (r *Reconciler) followEntries(ctx context.Context, f *facts, annotations ma
 	return refused, setEntries(annotations, rest, len(entries))
 }
 
-// setEntries rewrites the annotation where it got shorter.
+// setEntries rewrites the annotation if it got shorter.
 func setEntries(annotations map[string]string, rest []json.RawMessage, before int) error {
 	switch {
 	case len(rest) == 0:
@@ -103,7 +106,7 @@ func setEntries(annotations map[string]string, rest []json.RawMessage, before in
 	case len(rest) < before:
 		var text strings.Builder
 		encoder := json.NewEncoder(&text)
-		encoder.SetEscapeHTML(false) // ranges stay readable
+		encoder.SetEscapeHTML(false) // so that ranges stay readable
 		if err := encoder.Encode(rest); err != nil {
 			return err
 		}
@@ -112,14 +115,14 @@ func setEntries(annotations map[string]string, rest []json.RawMessage, before in
 	return nil
 }
 
-// refusedError says that an installation can't be made as it is asked for.
+// refusedError says that an installation can't be created as requested.
 type refusedError struct{ name, problem string }
 
 func (e *refusedError) Error() string {
 	return fmt.Sprintf("AddonInstallation %q: %s", e.name, e.problem)
 }
 
-// install makes one installation. Errors: *refusedError, or a call that failed.
+// install creates one installation. Errors: *refusedError, or those of a failed call.
 func (r *Reconciler) install(ctx context.Context, f *facts, wanted *request) error {
 	made, err := wanted.installation(f.cluster.Ref, r.offers.templateOf(wanted.AddonRef))
 	if err != nil {
@@ -128,7 +131,7 @@ func (r *Reconciler) install(ctx context.Context, f *facts, wanted *request) err
 	err = r.Client.Create(ctx, made, client.FieldOwner(fieldOwner))
 	switch {
 	case err == nil:
-		log.FromContext(ctx).Info("made an installation that the Cluster asks for", "installation", made.Name)
+		log.FromContext(ctx).Info("created an installation that the Cluster requests", "installation", made.Name)
 		return nil
 	case apierrors.IsAlreadyExists(err):
 		return r.checkExisting(ctx, made)
@@ -137,10 +140,10 @@ func (r *Reconciler) install(ctx context.Context, f *facts, wanted *request) err
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err):
 		return &refusedError{made.Name, reasonOf(err)}
 	}
-	return fmt.Errorf("making AddonInstallation %q: %w", made.Name, err)
+	return fmt.Errorf("creating AddonInstallation %q: %w", made.Name, err)
 }
 
-// checkExisting accepts what was made for this request before, and refuses what others made.
+// checkExisting accepts an installation that was created for this request before, and refuses a foreign one.
 func (r *Reconciler) checkExisting(ctx context.Context, made *v1.AddonInstallation) error {
 	have := &v1.AddonInstallation{}
 	if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(made), have); err != nil {
@@ -149,7 +152,7 @@ func (r *Reconciler) checkExisting(ctx context.Context, made *v1.AddonInstallati
 	if have.Annotations[v1.AnnotationRequest] == made.Annotations[v1.AnnotationRequest] {
 		return nil
 	}
-	return &refusedError{made.Name, "there is one of that name already"}
+	return &refusedError{made.Name, "an installation with that name exists already"}
 }
 
 // reasonOf describes an API server's refusal. Its text may quote values: only fields are named.

@@ -123,11 +123,11 @@ func TestWaitsForTheNamespaceOfWhatWasAskedFor(t *testing.T) {
 	w.expectAnswered(late, "", "only")
 }
 
-func TestKeepsAndTellsWhatCantBeFollowed(t *testing.T) {
+func TestKeepsAndReportsWhatCantBeFollowed(t *testing.T) {
 	const good = `{"name":"good","addonRef":{"name":"loki"},"targetNamespace":"logging"}`
 	w := newWorld(t)
 	w.start()
-	for i, test := range []struct{ why, entry, told string }{
+	for i, test := range []struct{ why, entry, reported string }{
 		{"core", `{"name":"bad","addonRef":{"name":"x"},"targetNamespace":"x","coreAddon":true}`, `unknown field "coreAddon"`},
 		{"core, by a field spelled otherwise", `{"name":"bad","addonRef":{"name":"x"},"targetNamespace":"x","Name":"y"}`,
 			`unknown field "Name"`},
@@ -155,15 +155,15 @@ func TestKeepsAndTellsWhatCantBeFollowed(t *testing.T) {
 			`AddonInstallation "bad": the API server refuses it (Invalid) because of spec.targetNamespace`},
 		{"a range that can't be read", `{"name":"bad","addonRef":{"name":"x","version":">= one"},"targetNamespace":"x"}`,
 			`AddonInstallation "bad": the API server refuses it (Invalid) because of spec.addonRef.version`},
-		{"the same name twice", `{"name":"good","addonRef":{"name":"x"},"targetNamespace":"x"}`, `the name "good" is there twice`},
+		{"the same name twice", `{"name":"good","addonRef":{"name":"x"},"targetNamespace":"x"}`, `name "good" is used twice`},
 	} {
 		t.Run(test.why, func(t *testing.T) {
 			w.t = t
 			of := w.asking(fmt.Sprintf("hostile-%d", i), "["+good+","+test.entry+"]")
 			w.expectKept(of, "["+test.entry+"]", "good")
-			expect.Event(t, w.seed, of, v1.EventRequestRefused, v1.AnnotationInitialInstallations+": entry 1: "+test.told+";", "stays on")
-			if told := w.refusals(of); strings.Contains(strings.ToLower(strings.Join(told, " ")), "secret") {
-				t.Errorf("what somebody wrote is told: %q", told)
+			expect.Event(t, w.seed, of, v1.EventRequestRefused, v1.AnnotationInitialInstallations+": entry 1: "+test.reported+";", "annotation stays")
+			if reported := w.refusals(of); strings.Contains(strings.ToLower(strings.Join(reported, " ")), "secret") {
+				t.Errorf("what somebody wrote is told: %q", reported)
 			}
 		})
 	}
@@ -171,7 +171,7 @@ func TestKeepsAndTellsWhatCantBeFollowed(t *testing.T) {
 		w.t = t
 		for i, text := range []string{"{}", "[", good, `[] []`, "- name: good"} {
 			of := w.asking(fmt.Sprintf("no-list-%d", i), text)
-			expect.Event(t, w.seed, of, v1.EventRequestRefused, v1.AnnotationInitialInstallations, "no JSON list", "stays on")
+			expect.Event(t, w.seed, of, v1.EventRequestRefused, v1.AnnotationInitialInstallations, "not a JSON list", "annotation stays")
 			w.expectKept(of, text)
 			w.ask(of, "["+good+"]") // An edit is seen at once.
 			w.expectKept(of, "", "good")
@@ -186,7 +186,7 @@ func TestKeepsAndTellsWhatCantBeFollowed(t *testing.T) {
 		theirs.Namespace, theirs.Name = "cluster-"+of.Name, "good"
 		expect.Create(w.t, w.seed, theirs)
 		w.ask(of, "["+good+"]")
-		expect.Event(t, w.seed, of, v1.EventRequestRefused, v1.AnnotationInitialInstallations, `entry 1: AddonInstallation "good"`, "already", "stays on")
+		expect.Event(t, w.seed, of, v1.EventRequestRefused, v1.AnnotationInitialInstallations, `entry 1: AddonInstallation "good"`, "already", "annotation stays")
 		w.expectKept(of, "["+good+"]", "good")
 		if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs); err != nil || theirs.Spec.AddonRef.Name != "theirs" {
 			t.Errorf("it was changed: %+v, %v", theirs.Spec, err)
@@ -217,14 +217,14 @@ func (w *world) expectKept(of *kkpv1.Cluster, left string, names ...string) {
 
 // Red when the pass that an own write brings tells the same refusal again, with another number of
 // the entry or the same; red when what an edit leaves to refuse is not told.
-func TestARefusedRequestIsToldOnce(t *testing.T) {
+func TestARefusedRequestIsReportedOnce(t *testing.T) {
 	const bad = `{"name":"bad","labels":{},"addonRef":{"name":"x"},"targetNamespace":"x"}`
 	w := newWorld(t)
 	w.start()
 	of := w.asking("once", `[{"name":"good","addonRef":{"name":"loki"},"targetNamespace":"logging"},`+bad+`]`)
 	w.expectKept(of, "["+bad+"]", "good")
 	w.status(of, func(status *kkpv1.ClusterStatus) { status.Versions.ControlPlane = "v1.37.1" }) // brings one more pass
-	expect.Event(t, w.seed, of, v1.EventRequestRefused, v1.AnnotationInitialInstallations, `entry 1: unknown field "labels";`, "stays on")
+	expect.Event(t, w.seed, of, v1.EventRequestRefused, v1.AnnotationInitialInstallations, `entry 1: unknown field "labels";`, "annotation stays")
 	w.steady(func() error {
 		if all := w.refusals(of); len(all) != 1 {
 			return fmt.Errorf("one refusal is told as %q", all)
@@ -232,22 +232,22 @@ func TestARefusedRequestIsToldOnce(t *testing.T) {
 		return nil
 	})
 	w.ask(of, "{}")
-	expect.Event(t, w.seed, of, v1.EventRequestRefused, v1.AnnotationInitialInstallations, "no JSON list", "stays on")
+	expect.Event(t, w.seed, of, v1.EventRequestRefused, v1.AnnotationInitialInstallations, "not a JSON list", "annotation stays")
 }
 
 // refusals are the texts of a Cluster's refused requests, one for each time that they were told.
-func (w *world) refusals(of *kkpv1.Cluster) (told []string) {
+func (w *world) refusals(of *kkpv1.Cluster) (reported []string) {
 	w.t.Helper()
 	for _, item := range expect.Events(w.t, w.seed, of) {
 		if item.Reason != v1.EventRequestRefused {
 			continue
 		}
-		told = append(told, item.Note)
-		for more := item.Series; more != nil && len(told) < int(more.Count); {
-			told = append(told, item.Note)
+		reported = append(reported, item.Note)
+		for more := item.Series; more != nil && len(reported) < int(more.Count); {
+			reported = append(reported, item.Note)
 		}
 	}
-	return told
+	return reported
 }
 
 // TestDiesWhileFollowing ends the controller after it made installations and before their entries

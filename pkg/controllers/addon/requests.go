@@ -9,14 +9,14 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/base/text"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/helmrelease"
-	"github.com/trellis-addons/trellis/pkg/target"
-	"github.com/trellis-addons/trellis/pkg/text"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
+	"github.com/trellis-addons/trellis/pkg/install/helmrelease"
 )
 
-// request is one entry of annotation initial-installations. It has no coreAddon, metadata or
-// namespace: who may edit a Cluster must not get more than an installation of their own.
+// request is one entry of annotation initial-installations. It has no coreAddon, metadata or namespace: a user who
+// may edit a Cluster must not get more than an ordinary installation.
 type request struct {
 	Name            string            `json:"name"`
 	AddonRef        v1.AddonReference `json:"addonRef"`
@@ -25,27 +25,27 @@ type request struct {
 	Values          map[string]any    `json:"values,omitempty"`
 }
 
-// entry is a request as it was read, or why it can't be.
+// entry is a request as it was read, or why it can't be read.
 type entry struct {
 	raw     json.RawMessage
 	request request
-	// problem is empty where the entry can be followed.
+	// problem is empty if the entry can be carried out.
 	problem string
 }
 
-// readRequests reads the annotation. The problem says why it is no list, empty where it is one;
-// wrong entries have problems of their own. Neither quotes a value.
+// readRequests reads the annotation. The problem says why it is no list, empty if it is one; wrong entries have their
+// own problems. Neither quotes a value.
 func readRequests(text string) (entries []entry, problem string) {
 	var raw []json.RawMessage
 	if err := json.Unmarshal([]byte(text), &raw); err != nil {
-		return nil, "it is no JSON list"
+		return nil, "it is not a JSON list"
 	}
 	entries = make([]entry, 0, len(raw))
 	seen := map[string]bool{}
 	for _, one := range raw {
 		read := readRequest(one)
 		if read.problem == "" && seen[read.request.Name] {
-			read.problem = fmt.Sprintf("the name %q is there twice", read.request.Name)
+			read.problem = fmt.Sprintf("name %q is used twice", read.request.Name)
 		}
 		seen[read.request.Name] = true
 		entries = append(entries, read)
@@ -87,8 +87,8 @@ func (r *request) missing() string {
 	return strings.Join(fields, " and ") + " must be set"
 }
 
-// installation is what the request asks for in a cluster, with its digest, to be recognised after a
-// crash. The template is that of its add-on; nil where none is known.
+// installation is the requested installation in a cluster, with the request's digest, by which it is recognised after
+// a crash. The template is that of its add-on; nil if none is known.
 func (r *request) installation(in target.Ref, by *v1.Template) (*v1.AddonInstallation, error) {
 	digest, err := catalogue.Digest([]any{in.UID, r})
 	if err != nil {

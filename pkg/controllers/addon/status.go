@@ -7,12 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/base/conditions"
+	"github.com/trellis-addons/trellis/pkg/base/text"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/conditions"
-	"github.com/trellis-addons/trellis/pkg/text"
 )
 
-// statusOf is our part of an available catalogue's status.
+// statusOf is this controller's part of an available catalogue's status.
 func statusOf(object *v1.AddonCatalogue, offer *catalogue.Availability) v1.AddonCatalogueStatus {
 	ours := v1.AddonCatalogueStatus{
 		ObservedGeneration: object.Generation,
@@ -28,7 +28,7 @@ func statusOf(object *v1.AddonCatalogue, offer *catalogue.Availability) v1.Addon
 	return ours
 }
 
-// appliedStatus has all our fields, also empty ones: others could set those that are not applied.
+// appliedStatus has all our fields, also empty ones: other clients could set fields that are not applied.
 func appliedStatus(ours v1.AddonCatalogueStatus) map[string]any {
 	return map[string]any{
 		"conditions": ours.Conditions, "observedGeneration": ours.ObservedGeneration,
@@ -40,8 +40,8 @@ func appliedStatus(ours v1.AddonCatalogueStatus) map[string]any {
 func summary(offer *catalogue.Availability) string {
 	leftOut := ""
 	if offer.LeftOut > 0 {
-		leftOut = fmt.Sprintf("; %s of the largest catalogues not listed, since names take at most %d KiB: the query endpoint lists all",
-			text.Count(offer.LeftOut, "version"), catalogue.OfferedLimit>>10)
+		leftOut = fmt.Sprintf("; %s %s, since names take at most %d KiB: the query endpoint lists all",
+			text.Count(offer.LeftOut, "version"), catalogue.NotListed, catalogue.OfferedLimit>>10)
 	}
 	return fmt.Sprintf("fit for this cluster: %s of %s; versions that do not fit: %d; "+
 		"versions of core add-ons, which are not offered: %d",
@@ -49,7 +49,7 @@ func summary(offer *catalogue.Availability) string {
 		offer.CoreCount) + leftOut
 }
 
-// announce reports that a cluster is offered other versions than before.
+// announce reports a changed offer for a cluster.
 func (r *Reconciler) announce(object *v1.AddonCatalogue, outdated *v1.AddonCatalogueSpec, offer *catalogue.Availability) {
 	shown := summary(offer)
 	if outdated != nil {

@@ -1,25 +1,25 @@
 package addon
 
 import (
+	"github.com/trellis-addons/trellis/pkg/base/loop"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
 )
 
-// facts are what a pass knows; each step adds to them.
+// facts are the findings of one reconciliation; each step adds to them.
 type facts struct {
-	// asked is the cluster that was asked for.
+	// asked is the requested cluster.
 	asked   target.Ref
 	cluster target.Description
 	offer   *catalogue.Availability
 }
 
-// steps of a pass, in order.
+// steps are the steps of a reconciliation, in order.
 func (r *Reconciler) steps() []loop.Step[facts] {
 	return []loop.Step[facts]{
-		{Name: "find", Run: r.find},       // the one Cluster with this namespace, if it is ours to handle and the namespace is usable
-		{Name: "decide", Run: r.decide},   // what it is offered
-		{Name: "write", Run: r.write},     // where the metadata does not say that it is there
-		{Name: "request", Run: r.request}, // the installations that were asked for when the Cluster was made
+		{Name: "find", Run: r.find},       // the one Cluster with this namespace, if this worker handles it and the namespace is usable
+		{Name: "decide", Run: r.decide},   // the offer for it
+		{Name: "write", Run: r.write},     // unless the metadata shows that it is written
+		{Name: "request", Run: r.request}, // the installations that the Cluster requested at its creation
 	}
 }

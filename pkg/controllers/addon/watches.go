@@ -19,20 +19,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
 )
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// SetupWithManager registers both controllers. The manager's cache holds Clusters and the merged
-// catalogues; metadata of available catalogues is in a cache of its own, since a cache's
-// restrictions hold for all forms of a kind.
+// SetupWithManager registers both controllers. The manager's cache has Clusters and the merged catalogues; metadata
+// of available catalogues is in its own cache, since a cache's restrictions apply to all forms of a kind.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	written, err := loop.Cache(mgr, map[client.Object]cache.ByObject{&v1.AddonCatalogue{}: cluster.HeldAvailable(trim)})
 	if err != nil {
-		return fmt.Errorf("making the cache of available catalogues: %w", err)
+		return fmt.Errorf("creating the cache of available catalogues: %w", err)
 	}
 	if err := mgr.Add(written); err != nil {
 		return fmt.Errorf("adding the cache of available catalogues: %w", err)
@@ -43,7 +42,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 			r.clusters.Store(&clusters)
 			return nil
 		}),
-		r.Finder.Watch(mgr.GetCache(), cluster.Passes, matters),
+		r.Finder.Watch(mgr.GetCache(), cluster.RequestsFor, matters),
 		source.Kind[client.Object](mgr.GetCache(), loop.Metadata(namespaceKind), handler.EnqueueRequestsFromMapFunc(r.clustersIn), appears()),
 		source.Kind[client.Object](written, loop.Metadata(availableKind), handler.EnqueueRequestsFromMapFunc(r.clusterOf)),
 	)
@@ -53,7 +52,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return r.watchCatalogues(mgr)
 }
 
-// trim drops what isCurrent does not read; there may be many thousands of objects.
+// trim drops fields that isCurrent does not read; there may be many thousands of objects.
 func trim(object any) (any, error) {
 	if found, ok := object.(client.Object); ok {
 		found.SetManagedFields(slices.DeleteFunc(found.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
@@ -63,14 +62,14 @@ func trim(object any) (any, error) {
 	return object, nil
 }
 
-// matters says whether the offer depends on a change; KKP writes a Cluster's status all the time.
+// matters says whether a change affects the offer; KKP writes a Cluster's status all the time.
 func matters(before, after target.Description) bool {
 	return before.UID != after.UID || before.Namespace != after.Namespace || before.KubernetesVersion != after.KubernetesVersion ||
 		before.Paused != after.Paused || before.Deleted != after.Deleted || cluster.WorkerName(before) != cluster.WorkerName(after) ||
 		before.Annotations[v1.AnnotationInitialInstallations] != after.Annotations[v1.AnnotationInitialInstallations]
 }
 
-// appears lets new namespaces through: KKP names a cluster's namespace before it exists.
+// appears passes new namespaces: KKP names a cluster's namespace before it exists.
 func appears() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(event.UpdateEvent) bool { return false },
@@ -78,19 +77,19 @@ func appears() predicate.Predicate {
 	}
 }
 
-// clustersIn are passes over the clusters of a namespace, where there are some.
+// clustersIn are the requests for the clusters of a namespace, if there are any.
 func (r *Reconciler) clustersIn(ctx context.Context, namespace client.Object) []reconcile.Request {
-	return r.known(ctx, cluster.PassesIn(ctx, r.Finder, namespace.GetName()))
+	return r.known(ctx, cluster.RequestsIn(ctx, r.Finder, namespace.GetName()))
 }
 
-// clusterOf is the pass over the cluster of an available catalogue.
+// clusterOf is the request for the cluster of an available catalogue.
 func (r *Reconciler) clusterOf(ctx context.Context, available client.Object) []reconcile.Request {
-	return r.known(ctx, cluster.PassesOfAvailable(ctx, r.Finder, available))
+	return r.known(ctx, cluster.RequestsOfAvailable(ctx, r.Finder, available))
 }
 
-// known leaves passes over clusters that are there.
-func (r *Reconciler) known(ctx context.Context, passes []reconcile.Request) []reconcile.Request {
-	return slices.DeleteFunc(passes, func(one reconcile.Request) bool {
+// known drops requests for clusters that do not exist.
+func (r *Reconciler) known(ctx context.Context, requests []reconcile.Request) []reconcile.Request {
+	return slices.DeleteFunc(requests, func(one reconcile.Request) bool {
 		_, err := r.Finder.Find(ctx, cluster.Requested(one))
 		return err != nil
 	})
@@ -102,13 +101,13 @@ func (r *Reconciler) watchCatalogues(mgr ctrl.Manager) error {
 	merged := predicate.NewPredicateFuncs(func(object client.Object) bool {
 		return object.GetNamespace() == r.Options.CatalogueNamespace && object.GetLabels()[v1.LabelRole] == v1.RoleMerged
 	})
-	// The first pass is made also without an object: an empty catalogue is an offer too.
+	// The first reconciliation needs no object: an empty catalogue is an offer too.
 	first := source.Func(func(_ context.Context, q queue) error {
 		r.Marks.OnChange(func() { r.gathering.Ask(q, everything) })
 		r.gathering.Ask(q, everything)
 		return nil
 	})
 	return loop.Register(mgr, "addon-catalogue",
-		controller.Options{Reconciler: r.gathering.Passes(r.reconcileCatalogue), MaxConcurrentReconciles: 1},
+		controller.Options{Reconciler: r.gathering.Wrap(r.reconcileCatalogue), MaxConcurrentReconciles: 1},
 		source.Kind[client.Object](mgr.GetCache(), &v1.AddonCatalogue{}, r.gathering.Changes(everything), merged), first)
 }

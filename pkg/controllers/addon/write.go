@@ -15,21 +15,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
 )
 
 const (
-	// fieldOwner names our writes in managedFields.
+	// fieldOwner is the field manager of this controller's writes.
 	fieldOwner = "trellis-addon"
 	// managedBy is the value of our managed-by label.
 	managedBy = "addon"
 )
 
-// write writes the decision: spec, then status, then the annotations that say so.
-func (r *Reconciler) write(ctx context.Context, f *facts) loop.Outcome {
+// write writes the decision: spec, then status, then the annotations that confirm it.
+func (r *Reconciler) write(ctx context.Context, f *facts) *loop.Outcome {
 	current, err := r.isCurrent(ctx, f)
 	if err != nil {
 		return retry(err)
@@ -44,7 +44,7 @@ func (r *Reconciler) write(ctx context.Context, f *facts) loop.Outcome {
 	if err != nil {
 		return retry(fmt.Errorf("writing the available catalogue of namespace %q: %w", f.cluster.Namespace, err))
 	}
-	if f.isUpToDate(object) { // the cache had not seen our last write yet
+	if f.isUpToDate(object) { // the cache had not received our last write yet
 		return nil
 	}
 	r.Metrics.writes.Inc()
@@ -74,8 +74,8 @@ func (f *facts) isUpToDate(object client.Object) bool {
 		object.GetLabels()[v1.LabelRole] == v1.RoleAvailable && isOwned(object, f.cluster)
 }
 
-// statusFields is a hash of the status fields that are ours. An edit by hand takes fields from us,
-// so it shows here, although it moves no generation.
+// statusFields is a hash of the status fields that are ours. A manual edit takes ownership of fields, so it changes
+// the hash, although it changes no generation.
 func statusFields(object client.Object) string {
 	for _, entry := range object.GetManagedFields() {
 		if isOurStatus(entry) && entry.FieldsV1 != nil {
@@ -89,19 +89,19 @@ func isOurStatus(entry metav1.ManagedFieldsEntry) bool {
 	return entry.Manager == fieldOwner && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "status"
 }
 
-// isOwned: a reference to a version that is served no more leads nowhere, and the object would stay for ever.
+// isOwned: a reference to a version that is no longer served leads nowhere, and the object would never be deleted.
 func isOwned(object client.Object, by target.Description) bool {
 	return slices.ContainsFunc(object.GetOwnerReferences(), func(owner metav1.OwnerReference) bool {
 		return owner.UID == by.UID && owner.APIVersion == by.Owner.APIVersion
 	})
 }
 
-// isTerminating says whether a write failed since its namespace is gone or being deleted.
+// isTerminating says whether a write failed because its namespace is deleted or being deleted.
 func isTerminating(err error) bool {
 	return apierrors.HasStatusCause(err, "NamespaceTerminating") || apierrors.IsNotFound(err)
 }
 
-// writeSpec replaces labels, owner and spec. It returns the spec before, too; nil for none.
+// writeSpec replaces labels, owner and spec. It also returns the previous spec; nil for none.
 func (r *Reconciler) writeSpec(ctx context.Context, f *facts) (outdated *v1.AddonCatalogueSpec, object *v1.AddonCatalogue, err error) {
 	live, key := &v1.AddonCatalogue{}, cluster.AvailableOf(f.cluster.Ref)
 	err = r.Reader.Get(ctx, key, live)
@@ -124,7 +124,7 @@ func (r *Reconciler) writeSpec(ctx context.Context, f *facts) (outdated *v1.Addo
 	return &live.Spec, wanted, r.Client.Update(ctx, wanted, client.FieldOwner(fieldOwner))
 }
 
-// mark sets labels and owner: the catalogue goes with its Cluster, also where the namespace stays.
+// mark sets labels and owner: the catalogue is deleted with its Cluster, even if the namespace stays.
 func mark(object *v1.AddonCatalogue, owner target.Description) {
 	if object.Labels == nil {
 		object.Labels = map[string]string{}
@@ -140,7 +140,7 @@ func specOf(offer *catalogue.Availability) v1.AddonCatalogueSpec {
 	return v1.AddonCatalogueSpec{Type: v1.CatalogueCustom, Addons: offer.Addons}
 }
 
-// writeRest applies our part of the status, and then the annotations.
+// writeRest applies this controller's part of the status, and then the annotations.
 func (r *Reconciler) writeRest(ctx context.Context, f *facts, object *v1.AddonCatalogue) error {
 	about := loop.Metadata(availableKind)
 	about.Namespace, about.Name = object.Namespace, object.Name
@@ -150,7 +150,7 @@ func (r *Reconciler) writeRest(ctx context.Context, f *facts, object *v1.AddonCa
 	return r.writeDigest(ctx, about, f.offer.Digest)
 }
 
-// writeDigest writes, last, that all is written, and what spec and status were then.
+// writeDigest confirms, as the last write, that everything is written, with the state of spec and status.
 func (r *Reconciler) writeDigest(ctx context.Context, about *metav1.PartialObjectMetadata, digest string) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{
 		v1.AnnotationDigest: digest, v1.AnnotationGeneration: strconv.FormatInt(about.Generation, 10),

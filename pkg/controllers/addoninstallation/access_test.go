@@ -23,16 +23,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/access"
+	"github.com/trellis-addons/trellis/pkg/clusters/access"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/given"
 )
 
-// Agents: credentials for the hub, from the version that asks to the bearer that is refused.
+// Agents: credentials for the hub, from the version that asks for them to the bearer that is refused.
 
-// agentWorld has a platform that lists reading of ConfigMaps for all agents, and add-on agent with access to it.
+// agentWorld has a platform that allows all agents to read ConfigMaps, and add-on agent with access to it.
 func agentWorld(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
@@ -59,7 +59,7 @@ func tokenFor(name string, rules ...rbacv1.PolicyRule) kubermaticv1.Access {
 	return asked
 }
 
-// agent is a version with a ConfigMap that names the Secret of its first access, if it has one, and a Secret of its own.
+// agent is a version with a ConfigMap that names the Secret of its first access, if it has one, and its own Secret.
 func (w *world) agent(version string, asked ...kubermaticv1.Access) kubermaticv1.AddonVersion {
 	w.t.Helper()
 	settings := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {version: '{{ .Variables.version }}', hub: %s}\n"
@@ -77,7 +77,7 @@ func (w *world) agent(version string, asked ...kubermaticv1.Access) kubermaticv1
 	return made
 }
 
-// list has the platform list rules for the agents of this world.
+// list adds rules to the platform's list for the agents of this world.
 func (w *world) list(which string, rules ...rbacv1.PolicyRule) *rbacv1.ClusterRole {
 	w.t.Helper()
 	list := &rbacv1.ClusterRole{
@@ -96,7 +96,7 @@ func hubSecret(object *kubermaticv1.AddonInstallation, name string) *corev1.Secr
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: object.Spec.TargetNamespace, Name: object.Name + "-" + name}}
 }
 
-// bearer is a client as the agent has one: by the files of its Secret, as a kubelet mounts them.
+// bearer is a client like the agent's: it uses the files of its Secret, as a kubelet mounts them.
 func (w *world) bearer(object *kubermaticv1.AddonInstallation, name string) client.Client {
 	w.t.Helper()
 	secret := hubSecret(object, name)
@@ -117,8 +117,9 @@ func (w *world) expectAccess(object *kubermaticv1.AddonInstallation, status, rea
 	expect.HasCondition(w.t, w.seed, object, expect.Is(kubermaticv1.ConditionAccessReady, status, reason, says))
 }
 
-// AG05, AG10: The credential is in the user cluster before what is applied after it, is good for the rules of the version in the
-// cluster namespace and for nothing else, and is worth nothing once the add-on is removed, of which nothing is left on the seed.
+// AG05, AG10: The credential is in the user cluster before later objects are applied. It grants only the rules of the
+// version, only in the cluster namespace. It is invalid once the add-on is removed, and nothing of it is left on the
+// seed.
 func TestAnAgentLogsIn(t *testing.T) {
 	t.Parallel()
 	w := agentWorld(t)
@@ -172,7 +173,7 @@ func TestAnAgentLogsIn(t *testing.T) {
 	})
 }
 
-// expectNothingMade looks for what is on the seed for agents of an installation.
+// expectNothingMade checks that the seed has no objects for agents of an installation.
 func (w *world) expectNothingMade(object *kubermaticv1.AddonInstallation) {
 	w.t.Helper()
 	expect.Eventually(w.t, expect.Patience, func() error {
@@ -189,8 +190,8 @@ func (w *world) expectNothingMade(object *kubermaticv1.AddonInstallation) {
 	})
 }
 
-// AG02, AG15: Without a hub, and without a list, a first version waits, and an upgrade leaves what runs; with
-// the list it goes on.
+// AG02, AG15: Without a hub, and without a list, a first version waits, and an upgrade keeps the applied version; with
+// the list it continues.
 func TestNothingIsAppliedBeforeItsCredentials(t *testing.T) {
 	t.Parallel()
 	w := agentWorld(t)
@@ -226,7 +227,7 @@ func TestNothingIsAppliedBeforeItsCredentials(t *testing.T) {
 	}
 	w.want(object, "2.0.0")
 	w.expectAccess(object, "False", kubermaticv1.ReasonRightsRefused, `access "events"`)
-	w.afterwards(object, func() { w.list(kubermaticv1.AgentsCore, reading("events")) }) // for Core catalogues alone
+	w.afterwards(object, func() { w.list(kubermaticv1.AgentsCore, reading("events")) }) // for Core catalogues only
 	w.afterAnother(object)
 	w.expectAccess(object, "False", kubermaticv1.ReasonRightsRefused, `access "events"`)
 	w.list("custom", reading("events"))
@@ -234,8 +235,8 @@ func TestNothingIsAppliedBeforeItsCredentials(t *testing.T) {
 	w.expectAccess(object, "True", kubermaticv1.ReasonAccessGranted, "")
 }
 
-// AG07: At once, also of an installation that is paused; what is installed stays, is put back where it is taken away, and the rights come
-// back with the list.
+// AG07: A shorter list revokes rights at once, also of a paused installation. The installed objects stay and are
+// repaired, and the rights return with the list.
 func TestAListThatShrinksTakesRightsAway(t *testing.T) {
 	t.Parallel()
 	w := agentWorld(t)
@@ -265,7 +266,7 @@ func TestAListThatShrinksTakesRightsAway(t *testing.T) {
 	}
 	settings := configMap(object.Spec.TargetNamespace, "settings")
 	w.delete(settings)
-	expect.Object(t, w.seed, settings, func(*corev1.ConfigMap) error { return nil }) // what is installed is looked after
+	expect.Object(t, w.seed, settings, func(*corev1.ConfigMap) error { return nil }) // the installed objects are maintained
 	change(reading("configmaps"))
 	w.ready(object)
 	w.edit(object, func(object *kubermaticv1.AddonInstallation) { object.Spec.Paused = true })
@@ -279,7 +280,7 @@ func TestAListThatShrinksTakesRightsAway(t *testing.T) {
 	})
 }
 
-// AG16: Edited or deleted it is written again, and somebody else's of its name stays as it is.
+// AG16: An edited or deleted Secret is written again, and a foreign one of its name stays unchanged.
 func TestTheAgentsSecretIsPutBack(t *testing.T) {
 	t.Parallel()
 	w := agentWorld(t)
@@ -312,7 +313,7 @@ func TestTheAgentsSecretIsPutBack(t *testing.T) {
 	expect.Object(t, w.seed, hubSecret(object, "hub"), isBack)
 }
 
-// TestARestartIssuesNothing: a new process reads what is kept, and writes nothing anywhere.
+// TestARestartIssuesNothing: a new process reads the existing credentials, and writes nothing.
 func TestARestartIssuesNothing(t *testing.T) {
 	t.Parallel()
 	w := agentWorld(t)
@@ -353,7 +354,7 @@ func TestARestartIssuesNothing(t *testing.T) {
 	}
 }
 
-// versions of all that the seed has of an installation.
+// versions are the resource versions of everything that the seed has of an installation.
 func (w *world) versions(object *kubermaticv1.AddonInstallation) string {
 	w.t.Helper()
 	var all []string
@@ -372,7 +373,7 @@ func (w *world) versions(object *kubermaticv1.AddonInstallation) string {
 	return strings.Join(all, "\n")
 }
 
-// later is a keeper whose time is later by so many seconds.
+// later is a keeper whose clock is some seconds ahead.
 type later struct {
 	addoninstallation.Access
 	seconds *atomic.Int64
@@ -380,12 +381,12 @@ type later struct {
 
 func (l later) Keep(
 	ctx context.Context, holder access.Holder, asked []kubermaticv1.Access, memory *access.Memory, now time.Time,
-) ([]access.Standing, error) {
+) ([]access.Status, error) {
 	return l.Access.Keep(ctx, holder, asked, memory, now.Add(time.Duration(l.seconds.Load())*time.Second))
 }
 
-// AG17: The credential is renewed from the record where the version is withdrawn, values are wrong, or the
-// installation is paused; the former one is good until its end.
+// AG17: The credential is renewed from the record if the version is withdrawn, values are wrong, or the installation is
+// paused; the previous one is valid until its end.
 func TestARenewalNeedsNoVersion(t *testing.T) {
 	t.Parallel()
 	for why, change := range map[string]func(w *world, object *kubermaticv1.AddonInstallation){
@@ -417,7 +418,7 @@ func TestARenewalNeedsNoVersion(t *testing.T) {
 			w.ready(object)
 			was := hubSecret(object, "hub")
 			expect.Read(t, w.seed, was)
-			former := w.bearer(object, "hub")
+			previous := w.bearer(object, "hub")
 			change(w, object)
 			seconds.Store(55 * 60)
 			w.annotate(object, kubermaticv1.AnnotationReconcileAt, "later")
@@ -427,7 +428,7 @@ func TestARenewalNeedsNoVersion(t *testing.T) {
 				}
 				return nil
 			})
-			for _, bearer := range []client.Client{former, w.bearer(object, "hub")} {
+			for _, bearer := range []client.Client{previous, w.bearer(object, "hub")} {
 				if err := bearer.List(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(w.namespace)); err != nil {
 					t.Errorf("a credential is refused: %v", err)
 				}
@@ -436,7 +437,8 @@ func TestARenewalNeedsNoVersion(t *testing.T) {
 	}
 }
 
-// TestAnUpgradeThatAsksForNoAccessLosesIt: once the rest of the former version is gone, the Secret and what it was good for go too.
+// TestAnUpgradeThatAsksForNoAccessLosesIt: once the previous version's other objects are gone, the Secret and its
+// credential are removed too.
 func TestAnUpgradeThatAsksForNoAccessLosesIt(t *testing.T) {
 	t.Parallel()
 	w := agentWorld(t)
@@ -456,17 +458,17 @@ func TestAnUpgradeThatAsksForNoAccessLosesIt(t *testing.T) {
 	})
 }
 
-// AG09: Another value of annotation rotate-at makes them anew.
+// AG09: Another value of annotation rotate-at replaces the credentials.
 func TestRotatedCredentialsAreWorthNothing(t *testing.T) {
 	t.Parallel()
 	w := agentWorld(t)
 	w.start()
 	object := w.install("agent", "")
 	w.ready(object)
-	former := w.bearer(object, "hub")
+	previous := w.bearer(object, "hub")
 	w.annotate(object, kubermaticv1.AnnotationRotateAt, "now")
 	expect.Eventually(t, 20*time.Second, func() error {
-		if err := former.List(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(w.namespace)); !apierrors.IsUnauthorized(err) {
+		if err := previous.List(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(w.namespace)); !apierrors.IsUnauthorized(err) {
 			return fmt.Errorf("the former token is answered with %v", err)
 		}
 		return nil
@@ -477,7 +479,7 @@ func TestRotatedCredentialsAreWorthNothing(t *testing.T) {
 	}
 }
 
-// AG10: With deletionPolicy Orphan what is applied stays, and its credentials are worth nothing.
+// AG10: With deletionPolicy Orphan the applied objects stay, and their credentials are revoked.
 func TestOrphansLoseTheirCredentials(t *testing.T) {
 	t.Parallel()
 	w := agentWorld(t)
@@ -493,8 +495,8 @@ func TestOrphansLoseTheirCredentials(t *testing.T) {
 	}
 }
 
-// AG05: With Cluster API a namespace may have several Clusters. An agent of one would reach what is the others', so
-// that it loses its rights when another one comes, unless the platform says otherwise.
+// AG05: With Cluster API a namespace may have several Clusters. An agent of one would reach the objects of the others,
+// so it loses its rights when another one is created, unless the platform allows it.
 func TestAnAgentIsAloneInItsNamespace(t *testing.T) {
 	t.Parallel()
 	m := newTeam(t)
@@ -504,7 +506,7 @@ func TestAnAgentIsAloneInItsNamespace(t *testing.T) {
 	m.publishInto("agent", m.unique("agent"), m.agent("1.0.0", tokenFor("hub", reading("configmaps"))))
 	m.add("one", "both")
 	stop := m.startUntil()
-	object := m.wishIn("one", "one.agent", "agent")
+	object := m.requestIn("one", "one.agent", "agent")
 	m.ready(object)
 	bearer := m.bearer(object, "hub")
 	if err := bearer.List(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(m.namespace)); err != nil {
@@ -528,7 +530,7 @@ func TestAnAgentIsAloneInItsNamespace(t *testing.T) {
 	})
 }
 
-// AG05: What an agent writes into its outbox wakes nobody: it may write there as often as it likes.
+// AG05: An agent may write into its outbox as often as it likes: that wakes no installation.
 func TestAnOutboxWakesNobody(t *testing.T) {
 	t.Parallel()
 	w := agentWorld(t)
@@ -541,20 +543,20 @@ func TestAnOutboxWakesNobody(t *testing.T) {
 	w.ready(object)
 	agent := w.bearer(object, "hub")
 	outbox := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "addon-out-agent"}}
-	w.afterAnother(object) // what it began with is over
+	w.afterAnother(object) // the initial reconciliations are over
 	settled := w.begun(object)
 	for turn := range 40 {
 		patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"stringData":{"turn":"%d"}}`, turn))
 		expect.Patch(t, agent, outbox.DeepCopy(), patch)
 	}
-	w.afterAnother(object)                        // which is heard behind all of that
-	if now := w.begun(object); now > settled+12 { // reconcile-at alone takes some
+	w.afterAnother(object)                        // its event follows all of these
+	if now := w.begun(object); now > settled+12 { // reconcile-at alone causes some
 		t.Errorf("%d passes for what an agent wrote into its outbox", now-settled)
 	}
 }
 
-// TestAVersionThatWaitsPutsNothingIntoTheCluster: of a version one of whose credentials is refused, none comes into the user cluster, and none
-// stays where it is given up.
+// TestAVersionThatWaitsPutsNothingIntoTheCluster: if one credential of a version is refused, none is written to the
+// user cluster, and none stays after the version is given up.
 func TestAVersionThatWaitsPutsNothingIntoTheCluster(t *testing.T) {
 	t.Parallel()
 	w := agentWorld(t)
@@ -565,7 +567,7 @@ func TestAVersionThatWaitsPutsNothingIntoTheCluster(t *testing.T) {
 	w.ready(object)
 	w.want(object, "2.0.0")
 	w.expectAccess(object, "False", kubermaticv1.ReasonRightsRefused, `access "events"`)
-	for range 3 { // rounds of maintenance
+	for range 3 { // reconciliations that maintain
 		w.afterAnother(object)
 	}
 	if w.has(&corev1.Secret{}, object.Spec.TargetNamespace, hubSecret(object, "other").Name) {

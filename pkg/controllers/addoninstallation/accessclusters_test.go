@@ -13,15 +13,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/access"
+	"github.com/trellis-addons/trellis/pkg/clusters/access"
 	"github.com/trellis-addons/trellis/test/clusterapi"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
-// Agents of Clusters that have a name or a namespace in common.
+// Agents of Clusters that share a name or a namespace.
 
-// newAgentTeam is a team whose platform gives agents reading of ConfigMaps.
+// newAgentTeam is a team whose platform allows agents to read ConfigMaps.
 func newAgentTeam(t *testing.T) *team {
 	t.Helper()
 	m := newTeam(t)
@@ -32,7 +32,7 @@ func newAgentTeam(t *testing.T) *team {
 	return m
 }
 
-// bearerOver is bearer where the user cluster is any of the fleet.
+// bearerOver is bearer for any user cluster of the fleet.
 func (w *world) bearerOver(config *rest.Config, object *kubermaticv1.AddonInstallation) client.Client {
 	w.t.Helper()
 	over := *w
@@ -42,8 +42,8 @@ func (w *world) bearerOver(config *rest.Config, object *kubermaticv1.AddonInstal
 	return over.bearer(object, "hub")
 }
 
-// AG05: Of two Clusters of one name in two namespaces, each with an add-on of one name, each agent reads its own namespace and is refused in
-// the other's, and its credential works on when the other's is removed.
+// AG05: Two Clusters of one name in two namespaces each have an add-on of one name. Each agent reads its own namespace
+// and is refused in the other's, and its credential stays valid when the other's is removed.
 func TestAgentsOfClustersOfOneNameAreApart(t *testing.T) {
 	t.Parallel()
 	m := newAgentTeam(t)
@@ -53,7 +53,7 @@ func TestAgentsOfClustersOfOneNameAreApart(t *testing.T) {
 	m.add("one", "both")
 	twin.add("one", "elsewhere")
 	m.start()
-	object, other := m.wishIn("one", "one.agent", "agent"), twin.wishIn("one", "one.agent", "agent")
+	object, other := m.requestIn("one", "one.agent", "agent"), twin.requestIn("one", "one.agent", "agent")
 	m.ready(object)
 	m.ready(other)
 	bearer := m.bearerOver(fleet.Shared().Cluster("both").Config, object)
@@ -87,7 +87,8 @@ func TestAgentsOfClustersOfOneNameAreApart(t *testing.T) {
 	m.ready(other)
 }
 
-// AG05: A Cluster of Cluster API in the namespace of one of KKP's shares it: neither's agent has rights until it is alone again.
+// AG05: A Cluster of Cluster API in the namespace of a KKP Cluster shares it: neither agent has rights until its
+// Cluster is alone again.
 func TestClustersOfTwoKindsShareTheirNamespace(t *testing.T) {
 	t.Parallel()
 	m := newAgentTeam(t)
@@ -110,10 +111,10 @@ func TestClustersOfTwoKindsShareTheirNamespace(t *testing.T) {
 		}
 		return nil
 	})
-	wish := ofKKP.wishIn("second", "second.agent", "agent")
-	m.expectAccess(wish, "False", kubermaticv1.ReasonSharedNamespace, "--agents-in-shared-namespaces")
-	m.delete(wish)
-	expect.Gone(t, m.seed, wish)
+	request := ofKKP.requestIn("second", "second.agent", "agent")
+	m.expectAccess(request, "False", kubermaticv1.ReasonSharedNamespace, "--agents-in-shared-namespaces")
+	m.delete(request)
+	expect.Gone(t, m.seed, request)
 	gone := &unstructured.Unstructured{}
 	gone.SetGroupVersionKind(clusterapi.ClusterKind)
 	gone.SetNamespace(second.GetNamespace())

@@ -17,9 +17,9 @@ import (
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
-// What a credential costs beside the same add-on without.
+// The cost of a credential, compared with the same add-on without one.
 
-// bill counts calls: what is written on the seed, and in the user cluster, and what is read there, by path.
+// bill counts calls by path: writes on the seed, and writes and reads in the user cluster.
 type bill struct {
 	seed, user int
 	reads      map[string]int
@@ -29,8 +29,8 @@ func (b bill) String() string {
 	return fmt.Sprintf("%d writes on the seed, %d in the user cluster, reads of %v there", b.seed, b.user, b.reads)
 }
 
-// counted has the controller reach seed and user cluster through gates; what it gives adds to a bill what was called since it was asked for last,
-// without what is written about leases and events.
+// counted makes the controller reach seed and user cluster through gates. The returned function adds the calls since
+// its previous call to a bill, without those about leases and events.
 func (w *world) counted() func(*bill) {
 	w.t.Helper()
 	passed, user := w.gated()
@@ -56,8 +56,9 @@ func (w *world) counted() func(*bill) {
 	}
 }
 
-// TestWhatATokenCosts: a first installation is six more writes on the seed at most, and one in the user cluster; a renewal three and one; ten
-// rounds of drift at rest are none, nor a read more in the user cluster.
+// TestWhatATokenCosts: a first installation costs at most six more writes on the seed and one in the user cluster, a
+// renewal three and one. Ten idle comparisons with the record cost no write, and no additional read in the user
+// cluster.
 func TestWhatATokenCosts(t *testing.T) {
 	t.Parallel()
 	cost := map[string]map[string]*bill{}
@@ -121,7 +122,7 @@ func TestWhatATokenCosts(t *testing.T) {
 	}
 }
 
-// rest has so many comparisons with the record made, one after the other.
+// rest makes a number of comparisons with the record, one after the other.
 func (w *world) rest(object *kubermaticv1.AddonInstallation, rounds int, calls func(*bill), of *bill) {
 	w.t.Helper()
 	const compared = "/api/v1/configmaps"

@@ -18,11 +18,12 @@ import (
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
-// Red when what is paused is passed over several times a second once its next comparison is due, which nothing makes while it is
-// paused (the case of spec.paused taken out of restUntilSurvey): with a credential, and with one that is refused.
+// TestAPausedInstallationRestsUntilItsRenewal fails if a paused installation is reconciled several times a second once
+// its next comparison is due, which is not made while it is paused (the case of spec.paused taken out of
+// restUntilSurvey): with a credential, and with a refused one.
 func TestAPausedInstallationRestsUntilItsRenewal(t *testing.T) {
 	t.Parallel()
-	for why, withholds := range map[string]bool{"granted": false, "refused": true} {
+	for why, revokes := range map[string]bool{"granted": false, "refused": true} {
 		t.Run(why, func(t *testing.T) {
 			t.Parallel()
 			w := agentWorld(t)
@@ -35,11 +36,11 @@ func TestAPausedInstallationRestsUntilItsRenewal(t *testing.T) {
 			w.ready(object)
 			w.edit(object, func(object *kubermaticv1.AddonInstallation) { object.Spec.Paused = true })
 			w.expectSummary(object, "False", kubermaticv1.ReasonPaused, "")
-			if withholds {
+			if revokes {
 				w.shrinkList()
 				w.expectAccess(object, "False", kubermaticv1.ReasonRightsRefused, "")
 			}
-			w.afterAnother(object) // what the edits woke is over
+			w.afterAnother(object) // reconciliations caused by the edits are over
 			began := w.begun(object)
 			for range 10 { // a comparison is due each second
 				w.clock.Step(time.Second)
@@ -52,7 +53,7 @@ func TestAPausedInstallationRestsUntilItsRenewal(t *testing.T) {
 	}
 }
 
-// shrinkList has the platform list nothing for agents any more.
+// shrinkList removes everything from the platform's list for agents.
 func (w *world) shrinkList() {
 	w.t.Helper()
 	listed := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("agents-custom-%s-configmaps", w.id)}}
@@ -61,8 +62,8 @@ func (w *world) shrinkList() {
 	expect.Update(w.t, w.seed, listed)
 }
 
-// AG07, AG09: Rights that the platform lists no more, and what annotation rotate-at ends, are taken away also in a removal that the user
-// cluster holds.
+// AG07, AG09: Rights that the platform no longer lists, and credentials that annotation rotate-at ends, are revoked
+// also in a removal that the user cluster holds.
 func TestRightsEndWhileARemovalIsHeld(t *testing.T) {
 	t.Parallel()
 	for why, test := range map[string]struct {
@@ -98,12 +99,13 @@ func TestRightsEndWhileARemovalIsHeld(t *testing.T) {
 	}
 }
 
-// blind is a keeper whose cache shows nothing of what was made.
+// blind is a keeper whose cache shows no created objects.
 type blind struct{ addoninstallation.Access }
 
 func (blind) RevokeAll(context.Context, string, string) error { return nil }
 
-// AG10: Of an installation that is let go with deletionPolicy Orphan what is on record is revoked too, which a cache may not show yet.
+// AG10: For an installation that is released with deletionPolicy Orphan, recorded credentials are revoked too, even if
+// a cache does not show them yet.
 func TestOrphansLoseWhatTheCacheDoesNotShow(t *testing.T) {
 	t.Parallel()
 	w := agentWorld(t)

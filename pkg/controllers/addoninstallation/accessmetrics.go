@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
 )
 
 // stateOfAccess are the values of label state of trellis_agent_credentials.
@@ -18,10 +18,10 @@ var stateOfAccess = map[metav1.ConditionStatus]string{
 	metav1.ConditionTrue: "usable", metav1.ConditionFalse: "missing", metav1.ConditionUnknown: "unknown",
 }
 
-// NewAccessCensus counts the credentials of agents by how those of their installation stand.
+// NewAccessCensus counts the credentials of agents by condition AccessReady of their installation.
 func NewAccessCensus(installations client.Reader, leads <-chan struct{}) *loop.Census {
 	description := prometheus.NewDesc("trellis_agent_credentials",
-		"Credentials for the hub that versions ask for, by whether all of their installation can be used, and the reason of its condition "+
+		"Credentials for the hub that versions request, by whether all of their installation can be used, and the reason of its condition "+
 			"AccessReady.",
 		loop.CensusLabels, nil)
 	return loop.NewLabelledCensus(description, leads, func(ctx context.Context, count func(first, second string)) error {
@@ -41,7 +41,7 @@ func NewAccessCensus(installations client.Reader, leads <-chan struct{}) *loop.C
 	})
 }
 
-// isReasonOfAccess has the reasons of condition AccessReady that have figures of their own.
+// isReasonOfAccess has the reasons of condition AccessReady that are counted separately.
 var isReasonOfAccess = map[string]bool{
 	kubermaticv1.ReasonAccessGranted: true, kubermaticv1.ReasonRenewalPending: true, kubermaticv1.ReasonExpired: true,
 	kubermaticv1.ReasonRightsRefused: true, kubermaticv1.ReasonHubUnknown: true, kubermaticv1.ReasonSharedNamespace: true,
@@ -49,8 +49,7 @@ var isReasonOfAccess = map[string]bool{
 	kubermaticv1.ReasonCertificateRefused: true, kubermaticv1.ReasonProgressing: true, kubermaticv1.ReasonFailed: true,
 }
 
-// FirstEnd tells when the first credential ends, whenever metrics are read. It implements
-// prometheus.Collector.
+// FirstEnd reports when the first credential expires, each time metrics are read. It implements prometheus.Collector.
 type FirstEnd struct {
 	installations client.Reader
 	leads         <-chan struct{}
@@ -60,7 +59,7 @@ type FirstEnd struct {
 // NewFirstEnd reads installations from a cache, once leads is closed.
 func NewFirstEnd(installations client.Reader, leads <-chan struct{}) *FirstEnd {
 	return &FirstEnd{installations, leads, prometheus.NewDesc("trellis_agent_credentials_first_end_timestamp_seconds",
-		"When the first of the agents' credentials ends, in seconds since 1970, also one that has ended; absent without any.", nil, nil)}
+		"When the first of the agents' credentials expires, or expired, in seconds since 1970; absent without any.", nil, nil)}
 }
 
 // Describe implements prometheus.Collector.
@@ -89,7 +88,7 @@ func (e *FirstEnd) Collect(metrics chan<- prometheus.Metric) {
 	}
 }
 
-// accessShown is what a status said of credentials: when each ends, and the reason of AccessReady.
+// accessShown is the previous status of credentials: when each expires, and the reason of AccessReady.
 type accessShown struct {
 	ends   map[string]time.Time
 	reason string
@@ -109,10 +108,10 @@ func accessOf(installation *kubermaticv1.AddonInstallation) (shown accessShown) 
 	return shown
 }
 
-// credentials counts what became of credentials in a pass, by what the status said before and what it says.
-// One that could not be had counts when the condition begins to say so.
+// credentials counts changes of credentials in a reconciliation, as the difference between the previous and the new
+// status. A failure is counted once, when the condition first reports it.
 func (m *Metrics) credentials(f *facts, had accessShown) {
-	for _, one := range f.standings {
+	for _, one := range f.statuses {
 		if one.Usable && one.Expires.After(had.ends[one.Name].Add(time.Second)) {
 			m.issued.WithLabelValues(string(one.Type), "issued").Inc()
 		}
@@ -124,7 +123,7 @@ func (m *Metrics) credentials(f *facts, had accessShown) {
 	m.issued.WithLabelValues(string(worst.Type), "failed").Inc()
 }
 
-// isFailure has the reasons of a credential that was asked for and not had.
+// isFailure has the reasons for which a requested credential could not be issued.
 var isFailure = map[string]bool{
 	kubermaticv1.ReasonRenewalPending: true, kubermaticv1.ReasonExpired: true, kubermaticv1.ReasonRequestDenied: true,
 	kubermaticv1.ReasonCertificateRefused: true, kubermaticv1.ReasonFailed: true,

@@ -18,10 +18,11 @@ import (
 
 const day = 24 * time.Hour
 
-// until sets such a clock to so long before the end of the first credential. The API server's stays, so that each later one ends little later.
+// until sets the clock to a time before the end of the first credential. The API server's clock does not change, so
+// each later credential ends little later.
 func until(end time.Duration, clock *atomic.Int64) { clock.Store(int64((day - end).Seconds())) }
 
-// departing installs an agent that cleans up on the hub before it is removed, with a clock for its credentials.
+// departing installs an agent that cleans up on the hub before its removal, with a clock for its credentials.
 func departing(t *testing.T) (*world, *kubermaticv1.AddonInstallation, *atomic.Int64) {
 	t.Helper()
 	w := agentWorld(t)
@@ -39,7 +40,7 @@ func departing(t *testing.T) (*world, *kubermaticv1.AddonInstallation, *atomic.I
 	return w, object, clock
 }
 
-// token is the one that the agent has.
+// token is the agent's current token.
 func (w *world) token(object *kubermaticv1.AddonInstallation) string {
 	w.t.Helper()
 	secret := hubSecret(object, "hub")
@@ -47,11 +48,11 @@ func (w *world) token(object *kubermaticv1.AddonInstallation) string {
 	return string(secret.Data["token"])
 }
 
-// renewed waits for another token than a former one, which the hub takes.
-func (w *world) renewed(object *kubermaticv1.AddonInstallation, former string) string {
+// renewed waits for a token that differs from the previous one, and that the hub accepts.
+func (w *world) renewed(object *kubermaticv1.AddonInstallation, previous string) string {
 	w.t.Helper()
 	expect.Object(w.t, w.seed, hubSecret(object, "hub"), func(now *corev1.Secret) error {
-		if string(now.Data["token"]) == former {
+		if string(now.Data["token"]) == previous {
 			return errors.New("the token is the former")
 		}
 		return nil
@@ -62,7 +63,8 @@ func (w *world) renewed(object *kubermaticv1.AddonInstallation, former string) s
 	return w.token(object)
 }
 
-// AG17: The credential is renewed while hooks before a removal run and are retried, and no more once objects are removed.
+// AG17: The credential is renewed while hooks before a removal run and are retried, and no longer once objects are
+// removed.
 func TestARenewalGoesOnUntilObjectsAreRemoved(t *testing.T) {
 	t.Parallel()
 	w, object, clock := departing(t)
@@ -91,7 +93,7 @@ func TestARenewalGoesOnUntilObjectsAreRemoved(t *testing.T) {
 		return nil
 	})
 	until(30*time.Second, clock)
-	for range 3 { // passes over what is still to go
+	for range 3 { // reconciliations of the remaining objects
 		w.afterAnother(object)
 	}
 	if w.token(object) != third {
@@ -102,9 +104,9 @@ func TestARenewalGoesOnUntilObjectsAreRemoved(t *testing.T) {
 	w.expectNothingMade(object)
 }
 
-// Red when a removal whose hooks run is silent about a Secret with a credential that can't be renewed (what KeepSecrets says, left out of
-// preDelete).
-func TestARemovalTellsThatACredentialIsNotRenewed(t *testing.T) {
+// TestARemovalReportsThatACredentialIsNotRenewed fails if a removal whose hooks run does not report a Secret whose
+// credential can't be renewed (the message of ApplySecrets, left out of preDelete).
+func TestARemovalReportsThatACredentialIsNotRenewed(t *testing.T) {
 	t.Parallel()
 	w, object, clock := departing(t)
 	w.delete(object)
@@ -114,31 +116,32 @@ func TestARemovalTellsThatACredentialIsNotRenewed(t *testing.T) {
 	w.create(foreign)
 	until(time.Hour, clock)
 	w.expectSummary(object, "False", kubermaticv1.ReasonRemoving, "it runs")
-	w.expectSummary(object, "False", kubermaticv1.ReasonRemoving, `Secret "agent-hub"`, foreign.Namespace, "not ours")
+	w.expectSummary(object, "False", kubermaticv1.ReasonRemoving, `Secret "agent-hub"`, foreign.Namespace, "did not create it")
 	w.delete(foreign)
 	w.end(running, true)
 	expect.Gone(t, w.seed, object)
 }
 
-// Red when what an agent has stays because somebody deleted its records, and the Secret that a renewal made anew could not be recorded (the
-// case errGone taken out of KeepSecrets).
+// TestARenewalInARemovalWithoutARecord fails if an agent's objects stay because a user deleted its records, and the
+// Secret that a renewal recreated could not be recorded (the case errGone taken out of ApplySecrets).
 func TestARenewalInARemovalWithoutARecord(t *testing.T) {
 	t.Parallel()
 	w, object, clock := departing(t)
-	former := w.token(object)
+	previous := w.token(object)
 	w.dropRecords()
 	w.delete(object)
 	running := w.awaitJob(object, "farewell")
 	w.delete(hubSecret(object, "hub"))
 	until(time.Hour, clock)
-	w.renewed(object, former)
+	w.renewed(object, previous)
 	w.end(running, true)
 	expect.Gone(t, w.seed, object)
 	expect.Gone(t, w.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: object.Spec.TargetNamespace}})
 	w.expectNothingMade(object)
 }
 
-// Red without step surplus-access: 24 live credentials stay while no version works; and where those of the one that worked go.
+// TestRevisionsThatNeverWorkHaveABoundedNumberOfCredentials fails without step revoke-surplus: 24 live credentials stay
+// while no version works; and if those of the working version are revoked.
 func TestRevisionsThatNeverWorkHaveABoundedNumberOfCredentials(t *testing.T) {
 	t.Parallel()
 	w := agentWorld(t)
@@ -150,7 +153,7 @@ func TestRevisionsThatNeverWorkHaveABoundedNumberOfCredentials(t *testing.T) {
 		}
 		version := w.agent(fmt.Sprintf("%d.0.0", number), asked...)
 		if number > 0 {
-			version.Template.Health = &kubermaticv1.HealthCheck{Mode: kubermaticv1.HealthByLease} // nobody renews it
+			version.Template.Health = &kubermaticv1.HealthCheck{Mode: kubermaticv1.HealthByLease} // the Lease is never renewed
 		}
 		versions = append(versions, version)
 	}

@@ -36,7 +36,7 @@ func bothMethods() map[string]render.Renderer {
 	}
 }
 
-// content commits files below a path of repository "content" and is the version that has them.
+// content commits files below a path of repository "content", and returns a version with them.
 func (w *world) content(version string, method kubermaticv1.Method, path string, files map[string]string) kubermaticv1.AddonVersion {
 	w.t.Helper()
 	placed := map[string]string{}
@@ -53,7 +53,7 @@ func (w *world) content(version string, method kubermaticv1.Method, path string,
 	}
 }
 
-// offer is publish with versions spelled out.
+// offer is publish with complete versions.
 func (w *world) offer(name string, kind kubermaticv1.CatalogueType, versions ...kubermaticv1.AddonVersion) {
 	w.t.Helper()
 	w.publishVersions(name, kind, versions)
@@ -61,7 +61,7 @@ func (w *world) offer(name string, kind kubermaticv1.CatalogueType, versions ...
 
 const settingsTemplate = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {version: '{{ .Values.version }}'}\n"
 
-// webChart has ConfigMap settings, and those that are named.
+// webChart has ConfigMap settings, and the named ones.
 func webChart(version string, others ...string) map[string]string {
 	files := map[string]string{
 		"Chart.yaml":              "apiVersion: v2\nname: web\nversion: " + version + "\n",
@@ -85,13 +85,13 @@ func folder(t testing.TB, files map[string]string) string {
 	return above
 }
 
-// program runs a real program of somebody with the user cluster's kubeconfig.
+// program runs a real program with the user cluster's kubeconfig.
 func (w *world) program(name, release string, arguments ...string) string {
 	w.t.Helper()
 	return w.programAs(name, name, release, arguments...)
 }
 
-// programAs runs it by another name, which is its field manager's then.
+// programAs runs it under another name, which is then its field manager.
 func (w *world) programAs(as, name, release string, arguments ...string) string {
 	w.t.Helper()
 	kept, err := binaries.Cache()
@@ -110,7 +110,7 @@ func (w *world) programAs(as, name, release string, arguments ...string) string 
 	return string(output)
 }
 
-// helmHistory is "revision status" of every revision, as the program tells.
+// helmHistory is "revision status" of every revision, as the program shows it.
 func (w *world) helmHistory(name, namespace string) []string {
 	w.t.Helper()
 	var rows []struct {
@@ -125,7 +125,7 @@ func (w *world) helmHistory(name, namespace string) []string {
 	return lines
 }
 
-// configMaps are those of a namespace by name, without what every namespace has.
+// configMaps are those of a namespace by name, without those that every namespace has.
 func (w *world) configMaps(namespace string) map[string]corev1.ConfigMap {
 	w.t.Helper()
 	var list corev1.ConfigMapList
@@ -154,10 +154,11 @@ func (w *world) adopt(object *kubermaticv1.AddonInstallation) {
 	})
 }
 
-// Red when a release of somebody else is written beside, or before it is seen (CheckRelease taken out of render): history then
-// has a foreign 1 and ours of the same number; when the number does not go on (NextRelease without p.Foreign); when older revisions
-// stay deployed (helmrelease.Adopt taken out of writeCopy); when what only the old release had stays, or goes without Helm's marks
-// (FindExtras taken out; IsLeftover always true); when an object is made anew.
+// TestHelmReleaseIsGoneOnWith fails if our release is written while a foreign one exists, or before it is read
+// (CheckRelease taken out of render): history then has a foreign 1 and ours of the same number; if the number does not
+// continue (NextRelease without p.Foreign); if older revisions stay deployed (helmrelease.Adopt taken out of
+// writeCopy); if objects of the old release alone stay, or are removed without Helm's marks (FindExtras taken out;
+// IsLeftover always true); if an object is recreated.
 func TestHelmReleaseIsGoneOnWith(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -199,8 +200,9 @@ func TestHelmReleaseIsGoneOnWith(t *testing.T) {
 	}
 }
 
-// Red when a release is believed that unpacks to more than is read, that is no release, or whose content says to be another
-// (a case of read taken out): its objects would be pruned, or the pass would fail for ever.
+// TestUnreadableHelmReleaseIsNotBelieved fails if a release is accepted that unpacks to more than the limit, that is no
+// release, or whose content has another name (a case of read taken out): its objects would be pruned, or the
+// reconciliation would fail forever.
 func TestUnreadableHelmReleaseIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -232,7 +234,7 @@ func TestUnreadableHelmReleaseIsNotBelieved(t *testing.T) {
 	if _, stays := w.configMaps(namespace)["leftover"]; !stays {
 		t.Error("what only a release has that can't be read was removed")
 	}
-	w.expectEvent(kubermaticv1.EventReleaseUnreadable, object, `"sh.helm.release.v1.doubted.v8"`, "not believed")
+	w.expectEvent(kubermaticv1.EventReleaseUnreadable, object, `"sh.helm.release.v1.doubted.v8"`, "is ignored")
 	if object.Status.Release == nil || object.Status.Release.Revision != 9 {
 		t.Errorf("the release is %+v, want revision 9", object.Status.Release)
 	}
@@ -254,11 +256,10 @@ spec:
     spec: {containers: [{name: web, image: "example.com/web:1", env: [{name: OLD, value: "1"}, {name: KEPT, value: "1"}]}]}
 `
 
-// RS29: What kubectl applied from the client side, as KKP does, is taken over as it stands. Red
-// when the managed fields are not migrated (adoptFields taken out: key "old", the label and the
-// environment stay for ever), when a field of somebody else is lost, when kubectl's copy stays, or
-// when an object is made anew.
-func TestKKPAddonIsTakenOverAsItStands(t *testing.T) {
+// RS29: Objects that kubectl applied client-side, as KKP does, are adopted without a change. It fails if the managed
+// fields are not migrated (adoptFields taken out: key "old", the label and the environment stay forever), if a field of
+// another client is lost, if kubectl's copy stays, or if an object is recreated.
+func TestKKPAddonIsAdoptedUnchanged(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start()
@@ -277,7 +278,7 @@ func TestKKPAddonIsTakenOverAsItStands(t *testing.T) {
 	object := w.install("canal", "")
 	w.expectReady(object, kubermaticv1.ReasonKKPAddonExists)
 	expect.Delete(t, w.seed, addon)
-	w.letGo(addon)
+	w.release(addon)
 	w.expectReady(object, kubermaticv1.ReasonObjectExists, `KKP add-on "canal"`, kubermaticv1.AnnotationAdopt)
 	w.adopt(object)
 	expect.HasCondition(t, w.seed, object, expect.Is(kubermaticv1.ConditionApplied, "True", kubermaticv1.ReasonApplied))
@@ -295,8 +296,8 @@ func TestKKPAddonIsTakenOverAsItStands(t *testing.T) {
 	if _, stays := after.Labels["kubermatic-addon"]; stays {
 		t.Error("KKP's label stays")
 	}
-	told := w.program("kubectl", "", "get", "deployment", "web", "-n", namespace, "-o", "json", "--show-managed-fields")
-	if strings.Contains(told, "OLD") || strings.Contains(told, "client-side") || !strings.Contains(told, "KEPT") {
-		t.Errorf("the Deployment is\n%s", told)
+	reported := w.program("kubectl", "", "get", "deployment", "web", "-n", namespace, "-o", "json", "--show-managed-fields")
+	if strings.Contains(reported, "OLD") || strings.Contains(reported, "client-side") || !strings.Contains(reported, "KEPT") {
+		t.Errorf("the Deployment is\n%s", reported)
 	}
 }

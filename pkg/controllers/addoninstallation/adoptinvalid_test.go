@@ -9,9 +9,10 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// A value of adopt-managers that can't be followed is told by one condition that names the way out, and changes nothing until it is
-// mended; without adopt nobody reads it. Red without step adopts: the objects are taken over, and the fields of the tool stay for good.
-func TestManagersThatCanNotBeAreTold(t *testing.T) {
+// One condition reports an invalid value of adopt-managers and its correction, and nothing changes until it is
+// corrected; without adopt it is not read. It fails without step adopts: the objects are adopted, and the fields of the
+// tool stay permanently.
+func TestManagersThatCanNotBeAreReported(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start()
@@ -25,7 +26,7 @@ func TestManagersThatCanNotBeAreTold(t *testing.T) {
 	w.annotate(object, kubermaticv1.AnnotationAdopt, "true")
 	w.publish("told", kubermaticv1.CatalogueCustom, offered{version: "3.0.0"})
 	w.expectReady(object, kubermaticv1.ReasonAnnotationInvalid, `"addon-installation/0123456789abcdef" is an add-on installation`,
-		"nothing was changed", "or take it off")
+		"nothing was changed", "or remove it")
 	if diff := cmp.Diff(before, w.settings(object)); diff != "" {
 		t.Errorf("the object changed:\n%s", diff)
 	}

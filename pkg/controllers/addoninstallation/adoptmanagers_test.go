@@ -14,11 +14,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/pkg/clusters/ownership"
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
-// network is what another tool brought: settings have a key that the add-on lacks, and env OLD is in its first version only.
+// network has the objects of another tool: settings have a key that the add-on lacks, and env OLD is only in the
+// add-on's first version.
 const network = `apiVersion: v1
 kind: ConfigMap
 metadata: {name: settings}
@@ -40,7 +41,7 @@ spec:
     spec: {containers: [{name: web, image: "registry.k8s.io/web:1", env: [{name: OLD, value: "1"}, {name: KEPT, value: "1"}]}]}
 `
 
-// networkChart is the add-on's content, without these parts of what was there.
+// networkChart is the add-on's content, without the given parts of the original objects.
 func networkChart(without ...string) map[string]string {
 	text := network
 	for _, part := range without {
@@ -54,7 +55,7 @@ const (
 	oldEnv = `{name: OLD, value: "1"}, `
 )
 
-// offerNetwork offers a version as it was, one without the key and one without the variable too.
+// offerNetwork offers a version equal to the original, one without the key and one also without the variable.
 func (w *world) offerNetwork() {
 	w.t.Helper()
 	parts := map[string][]string{"0.9.0": nil, "1.0.0": {oldKey}, "1.1.0": {oldKey, oldEnv}}
@@ -96,7 +97,7 @@ func (n *networkObjects) all() []client.Object {
 	return []client.Object{&n.settings, &n.policy, &n.deployment}
 }
 
-// identities are UID and generation of each.
+// identities are UID and generation of each object.
 func (n *networkObjects) identities() (all []string) {
 	for _, object := range n.all() {
 		all = append(all, fmt.Sprintf("%s: %s, generation %d", object.GetName(), object.GetUID(), object.GetGeneration()))
@@ -104,7 +105,7 @@ func (n *networkObjects) identities() (all []string) {
 	return all
 }
 
-// writers are the field managers of each, without those that wrote a status.
+// writers are the field managers of each object, except for writers of a status.
 func (n *networkObjects) writers() map[string][]string {
 	found := map[string][]string{}
 	for _, object := range n.all() {
@@ -117,14 +118,14 @@ func (n *networkObjects) writers() map[string][]string {
 	return found
 }
 
-// formerTool is how objects came into the user cluster.
-type formerTool struct {
+// previousTool is a way in which objects came into the user cluster.
+type previousTool struct {
 	why       string
 	neighbour bool
 	bring     func(w *world, namespace string)
 }
 
-var formerTools = []formerTool{
+var previousTools = []previousTool{
 	{
 		why: "a release by Helm's library inside of another program",
 		bring: func(w *world, namespace string) {
@@ -144,7 +145,7 @@ var formerTools = []formerTool{
 	},
 }
 
-// expectApplied waits until that version is in the user cluster. Nobody there makes Deployments healthy.
+// expectApplied waits until that version is in the user cluster. No controller there makes Deployments healthy.
 func (w *world) expectApplied(object *kubermaticv1.AddonInstallation, version string) {
 	w.t.Helper()
 	expect.Object(w.t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
@@ -155,13 +156,14 @@ func (w *world) expectApplied(object *kubermaticv1.AddonInstallation, version st
 	})
 }
 
-// What another tool brought is taken over as it stands: UIDs and generations stay, and from then on the fields are the
-// installation's alone. What the add-on lacks goes, drift is put back, and what a later version lacks goes too. Red when Helm's marks
-// don't make their writer a tool (helmMark out of toolMarks), and when the fields of an installation that is gone stay its own. What
-// ClusterResourceSets brought is taken over in test/endtoend, where Cluster API's own manager runs.
-func TestWhatAnotherToolBroughtIsTakenOverAsItStands(t *testing.T) {
+// Objects of another tool are adopted without a change: UIDs and generations stay, and the fields then belong to the
+// installation alone. Fields that the add-on lacks are removed, drift is repaired, and fields that a later version
+// lacks are removed too. It fails if Helm's marks don't make their writer a tool (helmMark out of toolMarks), and if
+// the fields of a deleted installation stay its own. test/endtoend adopts objects of ClusterResourceSets, since Cluster
+// API's own manager runs there.
+func TestWhatAnotherToolAppliedIsAdoptedUnchanged(t *testing.T) {
 	t.Parallel()
-	for _, test := range formerTools {
+	for _, test := range previousTools {
 		t.Run(test.why, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
@@ -201,7 +203,8 @@ func TestWhatAnotherToolBroughtIsTakenOverAsItStands(t *testing.T) {
 	}
 }
 
-// expectOwned holds that drift in what was taken over is put back, and that the next version takes off what it lacks.
+// expectOwned checks that drift in adopted objects is repaired, and that the next version removes the fields that it
+// lacks.
 func (w *world) expectOwned(object *kubermaticv1.AddonInstallation, have *networkObjects) {
 	w.t.Helper()
 	drifted := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"policyTypes":["Ingress","Egress"]}}`))

@@ -20,28 +20,28 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
-	"github.com/trellis-addons/trellis/pkg/resolution"
-	"github.com/trellis-addons/trellis/pkg/revision"
-	"github.com/trellis-addons/trellis/pkg/target"
-	"github.com/trellis-addons/trellis/pkg/webhook"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
+	"github.com/trellis-addons/trellis/pkg/fleet/mergedcatalogue"
+	"github.com/trellis-addons/trellis/pkg/install/resolution"
+	"github.com/trellis-addons/trellis/pkg/install/revision"
+	"github.com/trellis-addons/trellis/pkg/serve/webhook"
 	"github.com/trellis-addons/trellis/test/given"
 )
 
-// dice throw catalogues, installations and clusters.
+// dice generate random catalogues, installations and clusters.
 type dice struct{ *rand.Rand }
 
 // one of some texts.
 func (d dice) one(of ...string) string { return of[d.IntN(len(of))] }
 
-// odds of one in so many.
+// odds are one in a number.
 func (d dice) odds(of int) bool { return d.IntN(of) == 0 }
 
 var numbers = []string{"1.0.0", "1.1.0", "2.0.0-rc.1", "2.0.0", "3.0.0", "edge"}
 
-// merged is the catalogue of an add-on; nil for none.
+// merged is the catalogue of an add-on; nil if there is none.
 func (d dice) merged() *kubermaticv1.AddonCatalogue {
 	if d.odds(10) {
 		return nil
@@ -87,9 +87,9 @@ func (d dice) installation() *kubermaticv1.AddonInstallation {
 	return made
 }
 
-// history has revisions of add-ons come about, to their ends or not, and their passes show them in the status.
+// history generates revisions of add-ons, complete or not, whose reconciliations write the status.
 func (d dice) history(f *facts) {
-	f.pass.State.Loaded = true
+	f.run.State.Loaded = true
 	for range d.IntN(5) {
 		f.installation.Spec.AddonRef.Name = kubermaticv1.AddonName(d.one("web", "web", "other"))
 		intent := revision.Record{
@@ -97,13 +97,13 @@ func (d dice) history(f *facts) {
 		}
 		applied := intent
 		applied.State = revision.StateApplied
-		f.pass.State.Record = &intent
-		if d.odds(2) { // else the next pass came first, or the status could not be written
+		f.run.State.Record = &intent
+		if d.odds(2) { // otherwise the next reconciliation came first, or the status could not be written
 			projectInstalled(f)
 			projectObjects(f)
 		}
 		if !d.odds(3) {
-			f.pass.State.Record = &applied
+			f.run.State.Record = &applied
 		}
 		projectInstalled(f)
 		projectObjects(f)
@@ -127,7 +127,7 @@ func (s stored) Get(_ context.Context, key client.ObjectKey, into client.Object,
 	return nil
 }
 
-// List has no installations: the one that is asked about is alone.
+// List has no installations: the one in question is alone.
 func (s stored) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
 
 // lone finds one Cluster.
@@ -142,16 +142,16 @@ type asked struct {
 	preReleases bool
 }
 
-// controller gives the version that the controller chooses, or its refusal.
+// controller returns the version that the controller chooses, or its refusal.
 func (a asked) controller(t *testing.T) (version, refusal string) {
 	r := New(Dependencies{
 		Client: stored{object: a.object}, Marks: mergedcatalogue.New(logr.Discard()),
 		Options: Options{CatalogueNamespace: "merged", AllowPrereleases: a.preReleases},
 	})
-	switch outcome := r.resolve(t.Context(), a.f).(type) {
-	case nil:
+	switch outcome := r.resolve(t.Context(), a.f); {
+	case outcome == nil:
 		return a.f.choice.Version.Version, ""
-	case loop.Stalled:
+	case outcome.Is(loop.Stalled):
 		return "", outcome.Message
 	default:
 		t.Fatalf("got %#v", outcome)
@@ -159,7 +159,7 @@ func (a asked) controller(t *testing.T) (version, refusal string) {
 	}
 }
 
-// admission gives what admission says of an installation with values: a refusal, or warnings.
+// admission returns the webhook's answer about an installation with values: a refusal, or warnings.
 func (a asked) admission(t *testing.T, values string) (refusal, warnings string) {
 	object := a.f.installation.DeepCopy()
 	object.Spec.Values = &runtime.RawExtension{Raw: []byte(values)}
@@ -192,15 +192,16 @@ func (a asked) upgrade(t *testing.T) resolution.UpgradeFinding {
 	return resolution.CheckUpgrade(func(string) *catalogue.Entry { return entry }, []resolution.Request{request}, request.Cluster.KubernetesVersion)[0]
 }
 
-// Controller, admission and upgrade check give one answer about random catalogues, installations with a past, and clusters: which
-// version is installed, which is chosen, and what is refused with which words. The upgrade check is asked about the version that the
-// cluster has. Red when one of them takes another version for the installed one, or knows a refusal that the others do not.
+// Controller, admission and upgrade check agree about random catalogues, installations with a history, and clusters:
+// which version is installed, which is chosen, and which refusal with which message. The upgrade check is asked about
+// the cluster's present version. It fails if one of them takes another version for the installed one, or has a refusal
+// that the others lack.
 func TestControllerAdmissionAndUpgradeCheckAgree(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	d := dice{rand.New(rand.NewPCG(seed, 0))}
 	seen := map[string]int{}
 	for i := range 4000 {
-		a := asked{object: d.merged(), preReleases: d.odds(2), f: passOver(d.installation(), &memory{})}
+		a := asked{object: d.merged(), preReleases: d.odds(2), f: factsFor(d.installation(), &memory{})}
 		a.f.cluster.KubernetesVersion = d.one("v1.35.9", "1.36.3", "1.36.0-rc.1", "1.37.1-gke.100", "")
 		d.history(a.f)
 		why := fmt.Sprintf("seed %d, number %d: add-on %q, wanted %q, installed %q, Kubernetes %q", seed, i, addonOf(a.f.installation),
@@ -208,14 +209,14 @@ func TestControllerAdmissionAndUpgradeCheckAgree(t *testing.T) {
 		if got := resolution.InstalledInStatus(a.f.installation); got != installedVersion(a.f) {
 			t.Fatalf("%s: the status says that %q is installed", why, got)
 		}
-		finding := a.upgrade(t) // before the pass, which writes into the status
+		finding := a.upgrade(t) // before the reconciliation, which writes into the status
 		denied, warned := a.admission(t, `{"n":1}`)
-		told, _ := a.admission(t, `{"n":"one"}`)
+		reported, _ := a.admission(t, `{"n":"one"}`)
 		version, refusal := a.controller(t)
 		switch {
 		case refusal != "":
 			seen["refused"]++
-			// It says so at once of what can't be read as a range, and of a lower version.
+			// Admission refuses invalid ranges and lower versions at once.
 			isDenied := strings.Contains(denied, "spec.addonRef.version: range") || strings.Contains(denied, "spec.addonRef.version: "+refusal)
 			if !isDenied && !slices.Contains(strings.Split(warned, "\n"), refusal) {
 				t.Fatalf("%s: the controller refuses, %q; admission warns %q", why, refusal, warned)
@@ -229,8 +230,8 @@ func TestControllerAdmissionAndUpgradeCheckAgree(t *testing.T) {
 			if deprecated := a.f.choice.Version.Deprecated != ""; (warned != "") != deprecated || strings.Contains(warned, "\n") {
 				t.Fatalf("%s: the controller chooses %q; admission warns %q", why, version, warned)
 			}
-			if !strings.Contains(told, fmt.Sprintf("for version %q of", version)) {
-				t.Fatalf("%s: the controller chooses %q; admission says %q", why, version, told)
+			if !strings.Contains(reported, fmt.Sprintf("for version %q of", version)) {
+				t.Fatalf("%s: the controller chooses %q; admission says %q", why, version, reported)
 			}
 			if finding.Version == nil || finding.Version.Version != version {
 				t.Fatalf("%s: the controller chooses %q; the upgrade check says %+v", why, version, finding)

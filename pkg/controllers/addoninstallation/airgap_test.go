@@ -17,7 +17,7 @@ import (
 	"github.com/trellis-addons/trellis/test/given"
 )
 
-// nowhere resolves no name, and keeps those that it was asked for.
+// nowhere resolves no name, and records the requested names.
 type nowhere struct {
 	mutex sync.Mutex
 	asked []string
@@ -36,9 +36,10 @@ func (n *nowhere) names() string {
 	return strings.Join(n.asked, ", ")
 }
 
-// TestEverythingComesFromOneRegistry: the guide to the air gap. A catalogue has public names; content comes from one registry with a login,
-// which pods name too, with a Secret that is where they are, and what is in git or in a Helm repository, from mirrors of these. No other
-// host is asked for, and one without a mirror is told. Red when content, images or the login come from elsewhere, or are missing.
+// TestEverythingComesFromOneRegistry: the guide to the air gap. A catalogue has public names. Content comes from one
+// registry with a login, which pods use too, with a Secret in their namespace; content of git and Helm repositories
+// comes from mirrors of these. No other host is called, and a host without a mirror is reported. It fails if content,
+// images or the login come from elsewhere, or are missing.
 func TestEverythingComesFromOneRegistry(t *testing.T) {
 	t.Parallel()
 	w, _ := pullWorld(t)

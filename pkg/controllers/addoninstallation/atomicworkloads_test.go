@@ -64,8 +64,8 @@ func (w *world) rolled(object *kubermaticv1.AddonInstallation, version, kind, st
 	})
 }
 
-// An atomic upgrade that turns twelve Deployments to Recreate. Red when a pass searches ten objects: the others are refused, and told as
-// ObjectInvalid.
+// An atomic upgrade that changes twelve Deployments to Recreate. It fails if a reconciliation searches only ten
+// objects: the others are refused, and reported as ObjectInvalid.
 func TestAtomicUpgradeTurnsManyDeployments(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -91,7 +91,8 @@ func TestAtomicUpgradeTurnsManyDeployments(t *testing.T) {
 	w.expectNoEvent(kubermaticv1.ReasonImmutableField)
 }
 
-// An atomic upgrade of a DaemonSet whose Pods are replaced by hand. Red when it is not healthy before its Pods are replaced: it is rolled back.
+// An atomic upgrade of a DaemonSet whose Pods are replaced by hand. It fails if the upgrade is unhealthy until its Pods
+// are replaced: it is rolled back.
 func TestAtomicUpgradeOfADaemonSetWithOnDeleteStays(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

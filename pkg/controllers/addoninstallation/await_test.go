@@ -18,7 +18,7 @@ import (
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
-// overheard are the calls that a client makes.
+// overheard records the calls of a client.
 type overheard struct {
 	mutex sync.Mutex
 	calls []string
@@ -31,7 +31,7 @@ func (o *overheard) hear(call gate.Call) bool {
 	return true
 }
 
-// sinceThen are the calls since they were asked for last.
+// sinceThen are the calls since the previous call of sinceThen.
 func (o *overheard) sinceThen() []string {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
@@ -40,7 +40,7 @@ func (o *overheard) sinceThen() []string {
 	return calls
 }
 
-// overhear has the controller reach the user cluster through a gate, before it is started.
+// overhear makes the controller, before its start, reach the user cluster through a gate.
 func (w *world) overhear() *overheard {
 	w.t.Helper()
 	_, heard := w.gated()
@@ -58,7 +58,7 @@ func (w *world) gated() (*gate.Gate, *overheard) {
 	return made, heard
 }
 
-// expectLooks waits for several looks at what is in the way, and sees that they are these calls and nothing else, and that no status is
+// expectLooks waits for several reads of the obstacle, and checks that they are only these calls, and that no status is
 // written for them.
 func (w *world) expectLooks(object *kubermaticv1.AddonInstallation, heard *overheard, look string) {
 	w.t.Helper()
@@ -84,7 +84,7 @@ func (w *world) expectLooks(object *kubermaticv1.AddonInstallation, heard *overh
 	}
 }
 
-// expectNext sees that the status says how often it was tried, and when all is tried again at the latest.
+// expectNext checks that the status has the number of attempts, and the latest time of the next one.
 func (w *world) expectNext(object *kubermaticv1.AddonInstallation) {
 	w.t.Helper()
 	state := object.Status
@@ -93,7 +93,8 @@ func (w *world) expectNext(object *kubermaticv1.AddonInstallation) {
 	}
 }
 
-// Red when a namespace is looked for once a minute, when a look is a whole pass or writes a status, or when the status is silent of it.
+// TestAMissingNamespaceIsLookedForByOneCall fails if a missing namespace is looked up once a minute, if a lookup is a
+// whole reconciliation or writes a status, or if the status does not show it.
 func TestAMissingNamespaceIsLookedForByOneCall(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -105,7 +106,7 @@ func TestAMissingNamespaceIsLookedForByOneCall(t *testing.T) {
 	object.Spec.AddonRef.Name, object.Spec.TargetNamespace = "homeless", w.unique("homeless")
 	w.create(object)
 	message := w.expectSummary(object, "False", kubermaticv1.ReasonNamespaceMissing, "in the user cluster")
-	if !strings.Contains(message, "make it there") {
+	if !strings.Contains(message, "create it there") {
 		t.Errorf("message %q", message)
 	}
 	w.expectNext(object)
@@ -117,7 +118,8 @@ func TestAMissingNamespaceIsLookedForByOneCall(t *testing.T) {
 	}
 }
 
-// Red when what is in the way is written to at each look, when its going is not seen, or when its owner's own changes are taken for it.
+// TestAnObjectInTheWayIsLookedAtByOneCall fails if the object in conflict is written at each read, if its deletion is
+// not seen, or if its owner's own changes count as a deletion.
 func TestAnObjectInTheWayIsLookedAtByOneCall(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -9,24 +9,24 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
 )
 
-// awaiting knows who waits for whom among the installations of a cluster, so that a change wakes
-// those that wait for it and nobody else. The zero value has nobody.
+// awaiting records which installations of a cluster wait for which, so that a change wakes only those that wait for it.
+// The zero value is empty.
 type awaiting struct {
 	mutex sync.Mutex
-	// byNamespace has them by the name of who waits.
+	// byNamespace has them by the name of the waiting installation.
 	byNamespace map[string]map[string]wait
 }
 
-// wait is for others of a cluster; none are all of it.
+// wait names the awaited installations of a cluster; without names it waits for all of them.
 type wait struct {
 	cluster target.Ref
 	whom    []string
 }
 
-// note says for whom an installation of a cluster waits; none are all of it.
+// note records which installations of a cluster an installation waits for; without names, all of them.
 func (a *awaiting) note(of target.Ref, who types.NamespacedName, whom []string) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -39,7 +39,7 @@ func (a *awaiting) note(of target.Ref, who types.NamespacedName, whom []string) 
 	a.byNamespace[who.Namespace][who.Name] = wait{of, slices.Clone(whom)}
 }
 
-// forget drops an installation that waits no more, or is gone.
+// forget drops an installation that no longer waits, or no longer exists.
 func (a *awaiting) forget(who types.NamespacedName) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -49,7 +49,7 @@ func (a *awaiting) forget(who types.NamespacedName) {
 	}
 }
 
-// of are those that wait for an installation.
+// of are the installations that wait for a changed one.
 func (a *awaiting) of(changed *kubermaticv1.AddonInstallation) (requests []reconcile.Request) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()

@@ -14,26 +14,27 @@ import (
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
-// What lets worlds run side by side, and shows without waiting what happens and what does not.
+// Functions that let worlds run side by side, and check without waiting that an effect occurs or not.
 
-// hurry has the controller's clock go so many times as fast while something is waited for.
+// hurry accelerates the controller's clock by a factor during a wait.
 func (w *world) hurry(times int, wait func()) {
 	w.t.Helper()
 	kit.Hurry(w.clock, times, wait)
 }
 
-// begun is how many reconciliations of an installation began, since the controller was started last.
+// begun is the number of reconciliations of an installation that began since the last start of the controller.
 func (w *world) begun(object client.Object) int {
 	return w.manager.Began(controller, object.GetNamespace(), object.GetName())
 }
 
-// afterwards does what has the controller look at an installation, and waits until a reconciliation that began after that has ended.
+// afterwards calls a function that causes a reconciliation of an installation, and waits until a reconciliation that
+// began after that has ended.
 func (w *world) afterwards(object client.Object, cause func()) {
 	w.t.Helper()
 	w.manager.After(cause, controller, object.GetNamespace(), object.GetName())
 }
 
-// label has the controller make one pass over an installation, for which nothing else is different.
+// label causes one reconciliation of an installation, without another change.
 func (w *world) label(object *kubermaticv1.AddonInstallation) {
 	w.t.Helper()
 	w.edit(object, func(object *kubermaticv1.AddonInstallation) {
@@ -46,7 +47,7 @@ func (w *world) label(object *kubermaticv1.AddonInstallation) {
 	})
 }
 
-// afterAnother asks for a look at an installation, and waits for its end.
+// afterAnother requests a reconciliation of an installation, and waits for its end.
 func (w *world) afterAnother(object *kubermaticv1.AddonInstallation) {
 	w.t.Helper()
 	w.afterwards(object, func() { w.lookAgain(object) })
@@ -54,14 +55,14 @@ func (w *world) afterAnother(object *kubermaticv1.AddonInstallation) {
 
 const (
 	controller = "addoninstallation"
-	// labelWorld marks what is of the whole cluster with its world.
+	// labelWorld marks objects of the whole cluster with their world.
 	labelWorld = "test.example.com/world"
-	// labelLook says when a pass was asked for.
+	// labelLook has the time of a requested reconciliation.
 	labelLook = "test.example.com/look"
 )
 
-// withOwnLists has the controller see no lists of what agents may have but those of its world, and nothing that is made for agents of other
-// worlds, where it has one namespace.
+// withOwnLists hides from the controller the lists for agents of other worlds and, if the world has one namespace,
+// objects for agents of other worlds.
 func (w *world) withOwnLists(config *rest.Config) *rest.Config {
 	lists := ownLists{id: w.id}
 	if len(w.neighbours) == 0 {
@@ -78,7 +79,7 @@ func (w *world) withOwnLists(config *rest.Config) *rest.Config {
 type ownLists struct {
 	next http.RoundTripper
 	id   string
-	// namespace is the only one of the world; empty where it has several.
+	// namespace is the only one of the world; empty if it has several.
 	namespace string
 }
 

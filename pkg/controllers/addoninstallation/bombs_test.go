@@ -27,7 +27,7 @@ import (
 	"github.com/trellis-addons/trellis/test/rendering"
 )
 
-// bombs are charts of one template: memory in one piece and in many, time, calls without end, and much output.
+// bombs are charts of one template that use memory in one piece and in many, time, endless calls, and much output.
 var bombs = map[string]string{
 	"ac01-memory": `{{ $x := repeat 1000000000 "a" }}`,
 	"ac01-pieces": `{{ $x := list 1 2 }}{{ range until 40 }}{{ $x = concat $x $x }}{{ end }}`,
@@ -36,7 +36,8 @@ var bombs = map[string]string{
 	"ac02-calls":  `{{ $_ := set .Values "self" "{{ tpl .Values.self . }}" }}{{ tpl .Values.self . }}`,
 }
 
-// newBombed is a world that renders in children, with two neighbours of the cluster in which bombs go off.
+// newBombed is a world that renders in child processes, with two other clusters, the neighbours of the cluster with the
+// bombs.
 func newBombed(t testing.TB) *world {
 	t.Helper()
 	w := newWorld(t)
@@ -44,7 +45,7 @@ func newBombed(t testing.TB) *world {
 	w.renderers = map[string]render.Renderer{
 		rendering.GoTemplate: pool.Renderer(rendering.GoTemplate, child.AllFiles), rendering.Helm: pool.Renderer(rendering.Helm, child.AllFiles),
 	}
-	w.concurrency = 10 // the manager's own
+	w.concurrency = 10 // the manager's default
 	w.addNeighbour()
 	w.addNeighbour()
 	files := map[string]string{}
@@ -66,7 +67,7 @@ func newBombed(t testing.TB) *world {
 	return w
 }
 
-// explode waits until the bomb has gone off, and changes its values so that it will once more.
+// explode waits until the bomb has failed, and changes its values so that it is rendered once more.
 func (w *world) explode(ctx context.Context, bomb *kubermaticv1.AddonInstallation, turn int) error {
 	before := bomb.DeepCopy()
 	bomb.Spec.Values = &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"turn":%d}`, turn)}
@@ -85,11 +86,11 @@ func (w *world) explode(ctx context.Context, bomb *kubermaticv1.AddonInstallatio
 	})
 }
 
-// suffered is what became of neighbours' installations.
+// suffered are the measured effects on neighbours' installations.
 type suffered struct {
 	// took is the time from creation to Ready.
 	took []time.Duration
-	// peak is the most memory that the process of the controller, here the test, had of its own, in bytes.
+	// peak is the highest anonymous memory of the controller's process, here the test, in bytes.
 	peak int64
 }
 
@@ -104,7 +105,7 @@ func (s *suffered) percentile(percent int) time.Duration {
 
 var neighbourly int
 
-// installNeighbours makes so many installations, one after the other, of the neighbours in turns. None may fail on its way.
+// installNeighbours creates a number of installations, one after the other, of the neighbours in turns. None may fail.
 func (w *world) installNeighbours(count int) (seen suffered) {
 	w.t.Helper()
 	for range count {
@@ -136,7 +137,8 @@ func ownMemory(t testing.TB) int64 {
 	return (resident - file) * int64(os.Getpagesize())
 }
 
-// besideBombs installs neighbours' add-ons while bombs go off: each of the lists in its own goroutine, one after the other.
+// besideBombs installs neighbours' add-ons while bombs are rendered: each of the lists in its own goroutine, one after
+// the other.
 func (w *world) besideBombs(count int, lists ...[]*kubermaticv1.AddonInstallation) (seen suffered, exploded int) {
 	w.t.Helper()
 	ctx, stop := context.WithCancel(w.t.Context())
@@ -165,7 +167,7 @@ func (w *world) besideBombs(count int, lists ...[]*kubermaticv1.AddonInstallatio
 	return seen, exploded
 }
 
-// besideBusy installs neighbours' add-ons while so many harmless processes use a processor each.
+// besideBusy installs neighbours' add-ons while a number of harmless processes use a processor each.
 func (w *world) besideBusy(count, processes int) suffered {
 	w.t.Helper()
 	for i := range processes {
@@ -181,13 +183,12 @@ func (w *world) besideBusy(count, processes int) suffered {
 	return w.installNeighbours(count)
 }
 
-// AC01, AC02: While templates without end are rendered for one cluster, those of others become
-// Ready as fast as ever. While every bomb goes off in one cluster, again and again, and two at a
-// time, installations of others become Ready, in about the time that it takes beside as many
-// harmless busy processes, and the controller's own memory stays. Red when a tenant may have all
-// renderers, or when charts are rendered in process.
+// AC01, AC02: While endless templates are rendered for one cluster, those of others become Ready as fast as before.
+// While all bombs are rendered repeatedly in one cluster, two at a time, installations of others become Ready in about
+// the time that they need with as many harmless busy processes, and the controller's own memory does not grow. It fails
+// if a tenant may use all renderers, or if charts are rendered in process.
 func TestBombsLeaveOtherClustersAlone(t *testing.T) {
-	// Not beside others: it measures the memory of the process, and times.
+	// Not parallel: it measures the memory of the process, and times.
 	w := newBombed(t)
 	w.installNeighbours(2) // warming up
 	busy := w.besideBusy(4, 2)
@@ -202,8 +203,8 @@ func TestBombsLeaveOtherClustersAlone(t *testing.T) {
 	if ratio := bombed.percentile(50).Seconds() / busy.percentile(50).Seconds(); ratio > 15 {
 		t.Errorf("bombs make installations of other clusters take %.1f times as long", ratio)
 	}
-	// One bomb in process takes a gigabyte in one piece; what the collector leaves lying about for a while is far less.
-	if room := int64(384 << 20); bombed.peak > busy.peak+room {
+	// One bomb in process takes a gigabyte in one piece; garbage that is not collected yet is far less.
+	if space := int64(384 << 20); bombed.peak > busy.peak+space {
 		t.Errorf("bombs take %d MiB of the controller's memory, %d MiB without", bombed.peak>>20, busy.peak>>20)
 	}
 	for _, list := range lists {
@@ -220,8 +221,9 @@ func TestBombsLeaveOtherClustersAlone(t *testing.T) {
 	}
 }
 
-// BenchmarkBombs prints the bars of a bomb for installations: the p99 of the time to Ready of other clusters' is at most 1.6
-// times that beside a harmless busy process, none fails, and the process's memory stays within 10 %.
+// BenchmarkBombs prints the effects of a bomb on installations and their limits: the p99 of the time to Ready in other
+// clusters is at most 1.6 times that with a harmless busy process, none fails, and the process's memory stays within 10
+// %.
 func BenchmarkBombs(b *testing.B) {
 	w := newBombed(b)
 	var list []*kubermaticv1.AddonInstallation
@@ -232,7 +234,7 @@ func BenchmarkBombs(b *testing.B) {
 	for b.Loop() {
 		var bombed, busy suffered
 		exploded := 0
-		for range 4 { // in turns, so that what else the machine does hits both
+		for range 4 { // in turns, so that other load of the machine affects both
 			busy.add(w.besideBusy(25, 1))
 			seen, count := w.besideBombs(25, list)
 			bombed.add(seen)

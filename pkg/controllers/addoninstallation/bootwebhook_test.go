@@ -16,14 +16,15 @@ import (
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
-// Webhooks that fail closed, and whose service nobody answers: as of a network that is not up yet, or of policies without a network.
+// Webhooks that fail closed, and whose service does not answer: such as of a network that is not up yet, or of policies
+// without a network.
 
 const (
 	validating = "ValidatingWebhookConfiguration"
 	mutating   = "MutatingWebhookConfiguration"
 )
 
-// guard is a webhook of the ConfigMaps of installations in this world, by the names of these; it has the name of the world.
+// guard is a webhook, named after this world, for the ConfigMaps of its installations with the given names.
 func (w *world) guard(kind, policy string, of ...string) string {
 	w.removeAtTheEnd(&admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}})
 	w.removeAtTheEnd(&admissionv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}})
@@ -45,7 +46,7 @@ webhooks:
 `, kind, w.namespace, policy, names)
 }
 
-// publishGuarded offers an add-on by one method, whose versions have ConfigMap settings and what else is given.
+// publishGuarded offers an add-on of one method, whose versions have ConfigMap settings and the given other objects.
 func (w *world) publishGuarded(name string, slot kubermaticv1.Slot, method kubermaticv1.Method, others ...string) {
 	w.t.Helper()
 	addon := kubermaticv1.Addon{Name: kubermaticv1.AddonName(name), Slot: slot}
@@ -70,7 +71,8 @@ func (w *world) publishGuarded(name string, slot kubermaticv1.Slot, method kuber
 	w.publishAddon(kubermaticv1.CatalogueCustom, addon)
 }
 
-// expectRefused waits until an installation says that the webhook keeps an object out, and when it tries again.
+// expectRefused waits until an installation reports the webhook that refuses an object, and the time of the next
+// attempt.
 func (w *world) expectRefused(object *kubermaticv1.AddonInstallation) {
 	w.t.Helper()
 	settings := "ConfigMap " + object.Spec.TargetNamespace + "/settings"
@@ -80,20 +82,20 @@ func (w *world) expectRefused(object *kubermaticv1.AddonInstallation) {
 	}
 }
 
-// expectGuard waits until the webhook is there.
+// expectGuard waits until the webhook exists.
 func (w *world) expectGuard() {
 	w.t.Helper()
 	guard := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}
 	expect.Eventually(w.t, expect.Patience, func() error { return w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(guard), guard) })
 }
 
-// unguard takes the webhook away by hand.
+// unguard deletes the webhook.
 func (w *world) unguard() error {
 	guard := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}
 	return client.IgnoreNotFound(w.seed.Delete(w.t.Context(), guard))
 }
 
-// expectSettings waits until the settings in the user cluster are of that version.
+// expectSettings waits until the settings in the user cluster have that version.
 func (w *world) expectSettings(object *kubermaticv1.AddonInstallation, version string) {
 	w.t.Helper()
 	expect.Eventually(w.t, expect.Patience, func() error {
@@ -104,10 +106,10 @@ func (w *world) expectSettings(object *kubermaticv1.AddonInstallation, version s
 	})
 }
 
-// A network brings a webhook that refuses its own objects and those of the cloud provider as long as nobody answers it. Red when the
-// webhook comes before the network's other objects; when what is refused is not told with the webhook's name, or not tried again; when
-// storage and the rest wait for the cloud provider for ever; and when a webhook that somebody takes away is put back before what it refused
-// is there, by a repair or by another version.
+// A network has a webhook that refuses the network's own objects and those of the cloud provider while its service does
+// not answer. It fails if the webhook is created before the network's other objects; if a refusal is not reported with
+// the webhook's name, or not retried; if storage and the rest wait for the cloud provider forever; and if a webhook
+// that a user deleted is restored, by a repair or by another version, before the objects that it refused exist.
 func TestANetworkWhoseWebhookNobodyAnswers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -118,8 +120,8 @@ func TestANetworkWhoseWebhookNobodyAnswers(t *testing.T) {
 	w.publishGuarded("cpi", kubermaticv1.SlotCPI, kubermaticv1.MethodGoTemplate, "")
 	w.publishGuarded("csi", kubermaticv1.SlotCSI, kubermaticv1.MethodHelm, "")
 	w.publishGuarded("rest", "", kubermaticv1.MethodGoTemplate, "")
-	cni, cpi := w.wish("cni", "cni", "1.0.0"), w.wish("cpi", "cpi", "")
-	csi, rest := w.wish("csi", "csi", ""), w.wish("rest", "rest", "")
+	cni, cpi := w.request("cni", "cni", "1.0.0"), w.request("cpi", "cpi", "")
+	csi, rest := w.request("csi", "csi", ""), w.request("rest", "rest", "")
 	stop := w.startUntil()
 	w.expectInstalled(cni, "1.0.0", "2.0.0")
 	w.expectGuard()
@@ -129,9 +131,9 @@ func TestANetworkWhoseWebhookNobodyAnswers(t *testing.T) {
 		w.expectEvents(later, "Warning OrderGivenUp", "Normal Applied")
 	}
 
-	stop() // so that the next comparison finds that both are away, and not one of them
+	stop() // so that the next comparison finds that both are missing, and not one of them
 	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: cni.Spec.TargetNamespace, Name: "settings"}}
-	expect.Eventually(t, expect.Patience, func() error { // the API server asks the webhook for a moment longer
+	expect.Eventually(t, expect.Patience, func() error { // the API server calls the webhook for a moment longer
 		return errors.Join(w.unguard(), w.seed.Delete(t.Context(), settings))
 	})
 	w.start()
@@ -147,16 +149,16 @@ func TestANetworkWhoseWebhookNobodyAnswers(t *testing.T) {
 	})
 }
 
-// Policies that nobody answers without a network come once the network works, and not before: their webhook would keep out what the
-// network needs. Red when what has no slot comes while the network is only applied; when another version of the network that they keep out
-// is not told with the webhook's name; and when their own webhook keeps them from being removed, or their end does not let the network go
-// on.
+// Policies whose service does not answer without a network are applied once the network works, and not before: their
+// webhook would refuse objects that the network needs. It fails if add-ons without a slot are applied while the network
+// is only applied; if another version of the network that the webhook refuses is not reported with the webhook's name;
+// and if their own webhook blocks their removal, or their end does not unblock the network.
 func TestPoliciesComeOnceTheNetworkWorks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.publishSlow("cni", kubermaticv1.CatalogueCustom, kubermaticv1.SlotCNI, "1.0.0", "2.0.0")
 	w.publishGuarded("policy", "", kubermaticv1.MethodGoTemplate, w.guard(mutating, "Fail", "cni", "policy"))
-	policy, cni := w.wish("policy", "policy", ""), w.wish("cni", "cni", "1.0.0")
+	policy, cni := w.request("policy", "policy", ""), w.request("cni", "cni", "1.0.0")
 	w.start()
 	w.expectReady(cni, kubermaticv1.ReasonProgressing)
 	w.expectHeld(policy, kubermaticv1.ReasonWaitingForOrder, `installation "cni"`, "earlier slot")

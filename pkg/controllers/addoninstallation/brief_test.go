@@ -7,10 +7,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/pkg/install/revision"
 )
 
-// faster is a client before whose first patch of an installation of that name somebody else deletes it.
+// faster is a client that deletes an installation of that name before its first patch, as another client could.
 type faster struct {
 	client.Client
 	name    string
@@ -25,12 +25,12 @@ func (f *faster) Patch(ctx context.Context, object client.Object, patch client.P
 	return f.Client.Patch(ctx, object, patch, options...)
 }
 
-// An installation that goes before it has its finalizer leaves nothing: no pass would ever remove it. Red when a pass goes on where
-// the finalizer found no object.
+// An installation that is deleted before it has its finalizer leaves nothing: no later reconciliation would remove it.
+// It fails if a reconciliation continues although the finalizer found no object.
 func TestInstallationThatGoesBeforeItsFinalizerLeavesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.concurrency = 1 // the second pass begins when the first is over
+	w.concurrency = 1 // the second reconciliation begins when the first is over
 	deleted := make(chan error, 1)
 	w.client = func(c client.Client) client.Client { return &faster{Client: c, name: "brief", deleted: deleted} }
 	w.start()

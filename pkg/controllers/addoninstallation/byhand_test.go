@@ -20,14 +20,15 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
-// handMade is the web chart in a version that somebody upgrades to by hand: it has a ConfigMap and a hook of its own.
+// handMade is the web chart in a version that a user installs by hand: it has a ConfigMap and a hook of its own.
 func handMade(version, only string) map[string]string {
 	files := webChart(version, only)
 	files["templates/hook.yaml"] = hookMap(only+"-hook", "pre-upgrade")
 	return files
 }
 
-// expectHelm waits until the helm program tells of one deployed release, of the chart and the values of the installed version.
+// expectHelm waits until the helm program shows one deployed release, with the chart and the values of the installed
+// version.
 func (w *world) expectHelm(name, namespace, version string, history ...string) {
 	w.t.Helper()
 	expect.Eventually(w.t, expect.Patience, func() error {
@@ -46,9 +47,9 @@ func (w *world) expectHelm(name, namespace, version string, history ...string) {
 	}
 }
 
-// What `helm upgrade` and `helm rollback` by hand did is told and undone, in the cluster and in what helm tells. Red when nobody looks for
-// revisions after ours (followByHand, byHandBefore and followByHandLast left out): two revisions stay deployed, what only the other has stays,
-// and an upgrade that brings the same objects and hooks is refused.
+// Changes by a manual `helm upgrade` and `helm rollback` are reported and reverted, in the cluster and in helm's view.
+// It fails if revisions after ours are not looked for (followByHand, byHandBefore and followByHandLast left out): two
+// revisions stay deployed, objects of the other one stay, and an upgrade with the same objects and hooks is refused.
 func TestRevisionsMadeByHand(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -89,7 +90,7 @@ func TestRevisionsMadeByHand(t *testing.T) {
 	w.edit(object, func(object *kubermaticv1.AddonInstallation) { object.Spec.AddonRef.Version = "1.1.0" })
 	stop = w.startUntil()
 	w.expectInstalled(object, "1.1.0", "")
-	expect.Eventually(t, expect.Patience, func() error { // 6 is gone on after as 7 already, where the first pass does not know of 1.1.0 yet
+	expect.Eventually(t, expect.Patience, func() error { // at 7 already, if the first reconciliation does not see 1.1.0 yet
 		history := w.helmHistory("byhand", namespace)
 		deployed := slices.DeleteFunc(slices.Clone(history), func(line string) bool { return strings.HasSuffix(line, " superseded") })
 		if len(history) < 7 || !slices.Equal(deployed, history[len(history)-1:]) {
@@ -110,7 +111,7 @@ func TestRevisionsMadeByHand(t *testing.T) {
 	}
 }
 
-// helmSecretOf is the Secret of a release that says something.
+// helmSecretOf is the Secret of a release with the given data.
 func helmSecretOf(t *testing.T, name, namespace string, revision int, says map[string]any) *corev1.Secret {
 	t.Helper()
 	var text bytes.Buffer
@@ -138,7 +139,8 @@ func (w *world) expectGone(namespace string, names ...string) {
 	})
 }
 
-// A tenant writes a later revision of a release himself, which names what nobody marked, a Namespace, and a hook that is none. Red when any of it goes (a guard of IsLeftover taken out).
+// A tenant writes a later revision of a release, which names unmarked objects, a Namespace, and a hook that is none. It
+// fails if any of them is deleted (a guard of IsLeftover taken out).
 func TestForgedRevisionsTakeNothingAlong(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -166,10 +168,11 @@ func TestForgedRevisionsTakeNothingAlong(t *testing.T) {
 	w.expectHelm("forged", namespace, "1.0.0", "1 superseded", "2 superseded", "3 deployed")
 }
 
-// A chart that brings a definition, and looks whether its group is served, is adopted with one revision. Red when groups that the chart
-// brings itself count as served (bringsItself of pkg/rendering left out): what was rendered with them goes with a second revision.
+// A chart that contains a definition, and checks whether its group is served, is adopted with one revision. It fails if
+// groups that the chart itself contains count as served (bringsItself of pkg/install/rendering left out): objects rendered with
+// them are removed with a second revision.
 func TestOwnDefinitionsAreNotServedBefore(t *testing.T) {
-	// Not beside others: its inputs have all that the API server serves, and other tests bring kinds.
+	// Not parallel: its inputs have all kinds that the API server serves, and other tests add kinds.
 	w := newWorld(t)
 	w.renderers = bothMethods()
 	group := fmt.Sprintf("brought-%s.example.com", w.id)

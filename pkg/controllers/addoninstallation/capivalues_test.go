@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -25,7 +24,7 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
-// calico is a template as HelmChartProxies have them, in what makes .CAPI its root.
+// calico is a template as in HelmChartProxies, inside the block that makes .CAPI its root.
 const calico = `{{ with .CAPI }}
 network:
   mtu: 1350
@@ -38,7 +37,7 @@ network:
   {{- end }}
 {{ end }}`
 
-// renderings counts what is rendered.
+// renderings counts renderings.
 type renderings struct{ objects, values atomic.Int64 }
 
 type countedObjects struct {
@@ -90,7 +89,7 @@ func newNetworks(t *testing.T) *networks {
 	return n
 }
 
-// refer makes a Cluster's control plane and infrastructure, and has it refer to them.
+// refer creates a Cluster's control plane and infrastructure, and the references to them.
 func (n *networks) refer(of *unstructured.Unstructured, edit func(spec map[string]any)) {
 	n.t.Helper()
 	for kind, spec := range map[schema.GroupVersionKind]map[string]any{
@@ -136,7 +135,7 @@ func (n *networks) flap(object *unstructured.Unstructured, edit func(object map[
 
 func (n *networks) update(object *unstructured.Unstructured, edit func(object map[string]any), write func() error) {
 	n.t.Helper()
-	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+	err := expect.PastConflicts(n.t.Context(), func() error {
 		if err := n.seed.Get(n.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
 			return err
 		}
@@ -146,7 +145,7 @@ func (n *networks) update(object *unstructured.Unstructured, edit func(object ma
 	expect.NoError(n.t, err)
 }
 
-func (n *networks) wishFor(of string, edit func(*kubermaticv1.AddonInstallation)) *kubermaticv1.AddonInstallation {
+func (n *networks) requestFor(of string, edit func(*kubermaticv1.AddonInstallation)) *kubermaticv1.AddonInstallation {
 	n.t.Helper()
 	object := &kubermaticv1.AddonInstallation{Spec: kubermaticv1.AddonInstallationSpec{
 		ClusterName: of, AddonRef: kubermaticv1.AddonReference{Name: "cni", Version: "1.0.0"},
@@ -160,7 +159,7 @@ func (n *networks) wishFor(of string, edit func(*kubermaticv1.AddonInstallation)
 	return object
 }
 
-// expectNetwork waits until the network is that, after that many revisions of the release.
+// expectNetwork waits for a network, after a number of revisions of the release.
 func (n *networks) expectNetwork(object *kubermaticv1.AddonInstallation, want string, revisions int) {
 	n.t.Helper()
 	expect.Eventually(n.t, expect.Patience, func() error {
@@ -179,7 +178,7 @@ func (n *networks) expectNetwork(object *kubermaticv1.AddonInstallation, want st
 	n.expectReady(object, kubermaticv1.ReasonReady)
 }
 
-// churn is what providers and Cluster API write into status without end.
+// churn changes status as providers and Cluster API do, without end.
 func churn(round int) func(object map[string]any) {
 	return func(object map[string]any) {
 		status, _ := object["status"].(map[string]any)
@@ -199,9 +198,9 @@ func churn(round int) func(object map[string]any) {
 	}
 }
 
-// A template as HelmChartProxies have them renders in {{ with .CAPI }}. Red when an edited network is not one upgrade, when one of
-// the control plane or the infrastructure is none, when status that goes on changing renders anything, or when what a user set above a set's
-// template is lost with a release.
+// A template as in HelmChartProxies renders in {{ with .CAPI }}. It fails if an edited network is not one upgrade, if
+// an edit of the control plane or the infrastructure is none, if a continuously changing status renders anything, or if
+// a user's override of a set's template is lost with a release.
 func TestValuesOfObjectsOfClusterAPI(t *testing.T) {
 	t.Parallel()
 	n := newNetworks(t)
@@ -209,7 +208,7 @@ func TestValuesOfObjectsOfClusterAPI(t *testing.T) {
 	n.refer(one, nil)
 	n.start()
 	n.offer("cni", kubermaticv1.CatalogueCustom, n.version("1.0.0", "cni"), n.version("1.1.0", "cni"))
-	object := n.wishFor("one", func(object *kubermaticv1.AddonInstallation) {
+	object := n.requestFor("one", func(object *kubermaticv1.AddonInstallation) {
 		object.Spec.ReleaseName = "team-cni"
 		object.Spec.Values = &runtime.RawExtension{Raw: []byte(`{"network":{"mtu":9000}}`)}
 	})
@@ -241,7 +240,7 @@ func TestValuesOfObjectsOfClusterAPI(t *testing.T) {
 	n.change(plane, func(object map[string]any) { _ = unstructured.SetNestedField(object, int64(2), "spec", "port") })
 	third := strings.Replace(second, `"port":1`, `"port":2`, 1)
 	n.expectNetwork(object, third, 3)
-	if again := n.objects.Load() - upgraded; upgraded-1 != again { // one upgrade is rendered as another, and flaps are not
+	if again := n.objects.Load() - upgraded; upgraded-1 != again { // one upgrade is rendered like another, and flaps are not
 		t.Errorf("rendered are %d for an upgrade behind flaps, %d for the next", upgraded-1, again)
 	}
 	n.change(infra, func(object map[string]any) { _ = unstructured.SetNestedField(object, "vxlan", "spec", "backend") })
@@ -252,8 +251,8 @@ func TestValuesOfObjectsOfClusterAPI(t *testing.T) {
 	n.expectNetwork(object, fourth, 5)
 }
 
-// Red when what .CAPI can't give is not told, as ValuesMissing, with what mends it; when it stays once it was mended; or when an add-on that
-// names nothing of it waits for it.
+// TestWhatCAPICanNotGive fails if a value that .CAPI lacks is not reported as ValuesMissing with its solution; if the
+// message stays after the correction; or if an add-on that does not use the value waits for it.
 func TestWhatCAPICanNotGive(t *testing.T) {
 	t.Parallel()
 	n := newNetworks(t)
@@ -272,13 +271,13 @@ func TestWhatCAPICanNotGive(t *testing.T) {
 		"unnamed": {func(spec map[string]any) { delete(spec, "controlPlaneRef") }, "the Cluster has no spec.controlPlaneRef yet"},
 		"large": {func(spec map[string]any) {
 			spec["topology"].(map[string]any)["variables"] = []any{map[string]any{"name": "owner", "value": strings.Repeat("x", 256<<10)}}
-		}, `Cluster "large", with what was read before, has more than the 256 KiB`},
+		}, `Cluster "large", together with the objects before it, has more than the 256 KiB`},
 	}
 	for _, name := range slices.Sorted(maps.Keys(cases)) {
 		test := cases[name]
 		of := n.add(name, "both")
 		n.refer(of, test.edit)
-		object := n.wishFor(name, func(object *kubermaticv1.AddonInstallation) { object.Spec.ReleaseName = "team-cni" })
+		object := n.requestFor(name, func(object *kubermaticv1.AddonInstallation) { object.Spec.ReleaseName = "team-cni" })
 		expect.Object(t, n.seed, object, func(object *kubermaticv1.AddonInstallation) error {
 			if err := expect.Condition(object, kubermaticv1.ConditionValuesResolved, "False", kubermaticv1.ReasonValuesMissing); err != nil {
 				return err
@@ -290,7 +289,7 @@ func TestWhatCAPICanNotGive(t *testing.T) {
 			}
 			return nil
 		})
-		plain := n.wishFor(name, func(object *kubermaticv1.AddonInstallation) {
+		plain := n.requestFor(name, func(object *kubermaticv1.AddonInstallation) {
 			object.Name, object.Spec.ReleaseName, object.Spec.TargetNamespace = name+".plain", "plain", object.Spec.TargetNamespace+"-plain"
 			object.Spec.ValuesTemplate = "network: {{ .Cluster.Name }}"
 		})

@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/fairqueue"
-	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/base/fairqueue"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
 )
 
 func inCluster(cluster, name string) *kubermaticv1.AddonInstallation {
@@ -18,8 +18,8 @@ func inCluster(cluster, name string) *kubermaticv1.AddonInstallation {
 	return made
 }
 
-// Red when a change in one cluster wakes installations of a neighbour, or when one of KKP's that names its cluster, and one that does not,
-// miss each other.
+// TestChangesWakeTheirOwnClusterOnly fails if a change in one cluster wakes installations of another one, or if an
+// installation of KKP that names its cluster and one that does not miss each other's changes.
 func TestChangesWakeTheirOwnClusterOnly(t *testing.T) {
 	for _, test := range []struct {
 		why           string
@@ -53,7 +53,8 @@ func TestChangesWakeTheirOwnClusterOnly(t *testing.T) {
 	}
 }
 
-// Red when clusters of a namespace take each other's turns, or when KKP's clusters get fewer workers than before.
+// TestTurnsAreThoseOfAClusterAndItsTenant fails if clusters of a namespace use each other's share of the queue, or if
+// KKP's clusters get fewer workers than before.
 func TestTurnsAreThoseOfAClusterAndItsTenant(t *testing.T) {
 	var known clusters
 	one, kkp := inCluster("one", "a"), inCluster("amber", "b")
@@ -69,11 +70,12 @@ func TestTurnsAreThoseOfAClusterAndItsTenant(t *testing.T) {
 	}
 }
 
-// Red when a former Cluster of the name stays an owner, when one of another kind goes, or when what is there already is written again.
+// TestOwnersAreTheClusterAsItIs fails if a previous Cluster of the name stays an owner, if an owner of another kind is
+// removed, or if an existing owner is written again.
 func TestOwnersAreTheClusterAsItIs(t *testing.T) {
 	owner := metav1.OwnerReference{APIVersion: "cluster.x-k8s.io/v1beta2", Kind: "Cluster", Name: "one", UID: "now"}
-	former, older := owner, owner
-	former.UID, older.APIVersion = "former", "cluster.x-k8s.io/v1beta1"
+	previous, older := owner, owner
+	previous.UID, older.APIVersion = "former", "cluster.x-k8s.io/v1beta1"
 	other := metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Cluster", Name: "one", UID: "other"}
 	for _, test := range []struct {
 		why        string
@@ -81,7 +83,7 @@ func TestOwnersAreTheClusterAsItIs(t *testing.T) {
 	}{
 		{"none", nil, []metav1.OwnerReference{owner}},
 		{"it is there", []metav1.OwnerReference{other, owner}, []metav1.OwnerReference{other, owner}},
-		{"a former one", []metav1.OwnerReference{former, other}, []metav1.OwnerReference{other, owner}},
+		{"a former one", []metav1.OwnerReference{previous, other}, []metav1.OwnerReference{other, owner}},
 		{"a version of before", []metav1.OwnerReference{older}, []metav1.OwnerReference{owner}},
 	} {
 		if diff := cmp.Diff(test.want, ownedBy(test.have, owner)); diff != "" {

@@ -12,17 +12,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// conflictRecheck is when an installation that somebody else wrote just now is looked at again: a cache shows it by then.
+// conflictRecheck is the wait after a conflict with another client's write; the cache shows that write by then.
 const conflictRecheck = time.Second
 
-// complete writes into the installation, in one patch and before anything else is done, what it
-// leaves to others: the namespace that the catalogue names and, outside of KKP's namespaces, its
-// Cluster as owner, with which it goes. What KKP's users write in full is not written.
-func (r *Reconciler) complete(ctx context.Context, f *facts) loop.Outcome {
+// complete writes, in one patch and before any other step, the fields that an installation leaves to the platform: the
+// catalogue's namespace and, outside of KKP's namespaces, its Cluster as owner, with which it is deleted. Fields that
+// KKP's users write in full are not written.
+func (r *Reconciler) complete(ctx context.Context, f *facts) *loop.Outcome {
 	var entry *catalogue.Entry
 	if f.installation.Spec.TargetNamespace == "" {
 		var err error
@@ -40,22 +40,22 @@ func (r *Reconciler) complete(ctx context.Context, f *facts) loop.Outcome {
 			live.OwnerReferences = ownedBy(live.OwnerReferences, f.cluster.Owner)
 		}
 	})
-	if apierrors.IsConflict(err) { // whoever made it has more to write; events of owners and finalizers wake nobody
+	if apierrors.IsConflict(err) { // the creator is still writing; events of owners and finalizers wake no installation
 		return waiting(kubermaticv1.ReasonProgressing, "another writer changed the installation just now", conflictRecheck)
 	}
 	if err != nil {
 		return failed(fmt.Errorf("completing the installation: %w", err))
 	}
-	f.pass.Asked = askedOf(f.installation)
+	f.run.Asked = askedOf(f.installation)
 	if entry != nil && f.installation.Spec.TargetNamespace == "" {
 		return waiting(kubermaticv1.ReasonNamespaceUnset, fmt.Sprintf("set spec.targetNamespace: the catalogue names no namespace for "+
 			"add-on %q", addonOf(f.installation)), 0)
 	}
-	return nil // of an add-on that no catalogue has, that is to be said
+	return nil // the add-on is in no catalogue, which a later step reports
 }
 
-// ownedBy are owner references with a Cluster's. One to a former Cluster of its name gives way, and
-// one to a version of its kind that is served no more.
+// ownedBy are owner references with a Cluster's. It replaces a reference to a previous Cluster of the same name, or to
+// a version of its kind that is no longer served.
 func ownedBy(references []metav1.OwnerReference, owner metav1.OwnerReference) []metav1.OwnerReference {
 	kind := schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind()
 	isOwner := func(one metav1.OwnerReference) bool {

@@ -13,46 +13,43 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/calls"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/installer"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/clusters/calls"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
 )
 
-// connectRecheck is how often a missing connection is asked for, besides being woken.
+// connectRecheck is the interval at which a missing connection is asked for, in addition to wake-ups.
 const connectRecheck = 30 * time.Second
 
-// connect uses the connection that there is; it never makes one. The connections wake the
-// installation.
-func (r *Reconciler) connect(ctx context.Context, f *facts) loop.Outcome {
+// connect uses an existing connection; it never creates one. The connections wake the installation.
+func (r *Reconciler) connect(ctx context.Context, f *facts) *loop.Outcome {
 	connection, err := r.Connections.Get(f.cluster, f.installation.Name, r.waker(f.installation))
 	var without *cluster.NotConnectedError
 	if err != nil {
-		f.pass.Lost()
+		f.run.Lost()
 	}
 	if errors.As(err, &without) {
 		f.connecting = without.Connecting
-		return outcomeOf(notConnected(without))
+		return notConnected(without)
 	}
 	if err != nil {
 		return failed(err)
 	}
-	if connection.Origin != f.pass.Owner.ClusterUID { // another Cluster of the name, over another user cluster, as is known only now
+	if connection.Origin != f.run.Owner.ClusterUID { // a recreated Cluster with another user cluster, which only the connection shows
 		return checkpoint(kubermaticv1.ConditionReady, fmt.Sprintf("cluster %q has another user cluster than before", f.cluster.Name))
 	}
-	if record := f.pass.Record(); record != nil && record.ClusterUID != f.cluster.UID {
-		if stop := f.pass.Reown(ctx); stop != nil {
-			return outcomeOf(stop)
+	if record := f.run.Record(); record != nil && record.ClusterUID != f.cluster.UID {
+		if outcome := f.run.Reown(ctx); outcome != nil {
+			return outcome
 		}
-		return checkpoint(kubermaticv1.ConditionReady, fmt.Sprintf("cluster %q came back over the same user cluster", f.cluster.Name))
+		return checkpoint(kubermaticv1.ConditionReady, fmt.Sprintf("cluster %q was recreated with the same user cluster", f.cluster.Name))
 	}
-	f.pass.Connect(connection)
+	f.run.Connect(connection)
 	return nil
 }
 
-// watchSwaps wakes the installations of a cluster that turns out to be another one, so that they
-// say so.
+// watchSwaps wakes the installations of a cluster whose identity turns out to differ, so that they report it.
 func (r *Reconciler) watchSwaps(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	r.Connections.OnSwap(func(swapped target.Ref) {
 		for _, request := range r.requestsOf(ctx, swapped) {
@@ -62,78 +59,74 @@ func (r *Reconciler) watchSwaps(ctx context.Context, queue workqueue.TypedRateLi
 	return nil
 }
 
-// notConnected says why. What only people can mend is waited for: the connection wakes the
-// installation.
-func notConnected(without *cluster.NotConnectedError) *installer.Stop {
-	stop := &installer.Stop{
-		Kind: installer.Retry, About: installer.AboutAll, Reason: without.Reason, Message: without.Error(), Recheck: connectRecheck,
+// notConnected says why there is no connection. For causes that only people can fix it sets no recheck: the connection
+// wakes the installation.
+func notConnected(without *cluster.NotConnectedError) *loop.Outcome {
+	outcome := &loop.Outcome{
+		Kind: loop.RetryAt, Condition: kubermaticv1.ConditionReady, Reason: without.Reason, Message: without.Error(), Recheck: connectRecheck,
 	}
 	switch without.Reason {
 	case kubermaticv1.ReasonClusterSwapped, kubermaticv1.ReasonClusterShared:
-		stop.Kind, stop.Recheck = installer.Waiting, clusterRecheck
+		outcome.Kind, outcome.Recheck = loop.Waiting, clusterRecheck
 	case kubermaticv1.ReasonClusterUnreachable, kubermaticv1.ReasonClusterMisbehaves:
-		stop.Kind = installer.RetryUnknown
+		outcome.Unknown = true
 	}
-	return stop
+	return outcome
 }
 
-// callFailed is a call to the user cluster that failed. The connection learns of it. Where that
-// ends the connection, the cluster is what is reported, in the words of the next pass, and nothing
-// of the add-on.
-func (r *Reconciler) callFailed(f *facts, about installer.About, err error) *installer.Stop {
+// callFailed handles a failed call to the user cluster. It reports the failure to the connection. If that ends the
+// connection, the outcome is about the cluster, with the message that the next reconciliation has, and not about the
+// add-on.
+func (r *Reconciler) callFailed(f *facts, condition string, err error) *loop.Outcome {
 	r.Connections.Report(f.cluster.Ref, err)
 	if calls.IsAnswer(err) {
-		return stopOf(about, err)
+		return callOutcome(condition, err)
 	}
-	f.pass.Lost()
+	f.run.Lost()
 	_, problem := r.Connections.Get(f.cluster, f.installation.Name, r.waker(f.installation))
 	if without, ok := errors.AsType[*cluster.NotConnectedError](problem); ok {
 		return notConnected(without)
 	}
-	return stopOf(about, err)
+	return callOutcome(condition, err)
 }
 
-// stopOf is what a call that failed says of what it is about. Where the API server misbehaves,
-// nothing is known.
-func stopOf(about installer.About, err error) *installer.Stop {
-	stop := &installer.Stop{
-		Kind: installer.Retry, About: about, Reason: kubermaticv1.ReasonFailed, Message: err.Error(), Cause: calls.CauseOf(err),
+// callOutcome is the outcome of a failed call, for a condition. If the API server misbehaves, the condition is Unknown.
+func callOutcome(condition string, err error) *loop.Outcome {
+	outcome := &loop.Outcome{
+		Kind: loop.RetryAt, Condition: condition, Reason: kubermaticv1.ReasonFailed, Message: err.Error(), Cause: calls.CauseOf(err),
 	}
 	if _, ok := errors.AsType[*calls.MisbehavesError](err); ok {
-		stop.Kind, stop.About, stop.Reason = installer.RetryUnknown, installer.AboutAll, kubermaticv1.ReasonClusterMisbehaves
+		outcome.Unknown, outcome.Condition, outcome.Reason = true, kubermaticv1.ConditionReady, kubermaticv1.ReasonClusterMisbehaves
 	}
-	return stop
+	return outcome
 }
 
-// requiredRecheck is how often kinds that a version needs are asked for; what brings them may be on
-// its way.
+// requiredRecheck is the interval at which required kinds are looked up; their installation may be under way.
 const requiredRecheck = 15 * time.Second
 
-// required waits until the user cluster serves what the version needs. Nothing of the version is
-// rendered or applied before.
-func (r *Reconciler) required(_ context.Context, f *facts) loop.Outcome {
-	if f.pass.Decision.IsApplied() || f.pass.Decision.IsBegun() {
+// required waits until the user cluster serves the kinds that the version requires. The version is neither rendered nor
+// applied before.
+func (r *Reconciler) required(_ context.Context, f *facts) *loop.Outcome {
+	if f.run.Decision.IsApplied() || f.run.Decision.IsBegun() {
 		return nil
 	}
 	var missing []string
 	for _, need := range f.choice.Version.Template.RequiredResourceTypes {
 		kind := schema.GroupVersionKind{Group: need.Group, Version: need.Version, Kind: need.Kind}
-		_, err := f.pass.Connection.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
+		_, err := f.run.Connection.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
 		switch {
 		case err == nil:
 		case meta.IsNoMatchError(err):
 			missing = append(missing, kind.GroupVersion().String()+" "+kind.Kind)
 		default:
-			return outcomeOf(r.callFailed(f, installer.AboutApply, err))
+			return r.callFailed(f, kubermaticv1.ConditionApplied, err)
 		}
 	}
 	if len(missing) == 0 {
 		return nil
 	}
-	f.pass.Connection.Mapper.Reset() // the next pass asks again
-	return loop.Waiting{
-		Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonKindNotServed, Recheck: requiredRecheck,
-		Message: fmt.Sprintf("the user cluster does not serve %s, which this version needs: install what brings it",
-			strings.Join(missing, ", ")),
-	}
+	f.run.Connection.Mapper.Reset() // the next reconciliation asks again
+	return loop.Wait(kubermaticv1.ConditionApplied, kubermaticv1.ReasonKindNotServed, fmt.Sprintf(
+		"the user cluster does not serve %s, which this version needs: install its CRD or API server",
+		strings.Join(missing, ", ")), requiredRecheck)
 }

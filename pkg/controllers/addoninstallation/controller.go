@@ -17,22 +17,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/budget"
+	"github.com/trellis-addons/trellis/pkg/base/budget"
+	"github.com/trellis-addons/trellis/pkg/base/fairqueue"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/base/tracing"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/fairqueue"
+	"github.com/trellis-addons/trellis/pkg/catalogue/health"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/remote"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
 	"github.com/trellis-addons/trellis/pkg/fetch"
-	"github.com/trellis-addons/trellis/pkg/health"
-	"github.com/trellis-addons/trellis/pkg/installer"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
-	"github.com/trellis-addons/trellis/pkg/pullsecret"
-	"github.com/trellis-addons/trellis/pkg/remote"
+	"github.com/trellis-addons/trellis/pkg/fleet/mergedcatalogue"
+	"github.com/trellis-addons/trellis/pkg/install/installer"
+	"github.com/trellis-addons/trellis/pkg/install/pullsecret"
+	"github.com/trellis-addons/trellis/pkg/install/rendering"
+	"github.com/trellis-addons/trellis/pkg/install/revision"
 	"github.com/trellis-addons/trellis/pkg/render"
-	"github.com/trellis-addons/trellis/pkg/rendering"
-	"github.com/trellis-addons/trellis/pkg/revision"
-	"github.com/trellis-addons/trellis/pkg/target"
-	"github.com/trellis-addons/trellis/pkg/tracing"
 )
 
 // Options are the controller's settings.
@@ -44,25 +44,21 @@ type Options struct {
 	DriftInterval time.Duration
 	// AllowPrereleases lets pre-releases of the platform match ordinary ranges.
 	AllowPrereleases bool
-	// OrderTimeout is for how long slots are waited for, and dependencies of what is applied already;
-	// 0: not at all.
+	// OrderTimeout limits the wait for slots, and for dependencies of an applied installation; 0: no wait.
 	OrderTimeout time.Duration
-	// GoingTime is for how long installations are removed from a cluster that is being deleted, since
-	// its deletion; 0: goingTime.
+	// GoingTime limits removals from a cluster that is being deleted, counted from its deletion; 0: goingTime.
 	GoingTime time.Duration
-	// WorkerName restricts the controller to Clusters with that label; empty: those without.
+	// WorkerName restricts the controller to Clusters with that label; empty: those without it.
 	WorkerName string
-	// Passes bound how many installations are worked on at a time, for each cluster and together,
-	// and how long.
-	Passes fairqueue.Limits
-	// Restrictions are what add-ons of Custom catalogues don't get here.
+	// Passes limit concurrent reconciliations, for each cluster and in total, and their duration.
+	Limits fairqueue.Limits
+	// Restrictions list the forbidden objects of add-ons of Custom catalogues.
 	Restrictions catalogue.Restrictions
-	// Variables of add-ons, by their name: what templates see below .Variables where no value says
-	// otherwise.
+	// Variables of add-ons, by their name: the defaults of .Variables in templates.
 	Variables map[string]map[string]any
 }
 
-// Connections answer at once with a connection to a user cluster, or why there is none.
+// Connections return a connection to a user cluster, or why there is none, without waiting.
 type Connections interface {
 	Get(cluster target.Description, subscriber string, wake func()) (*cluster.Connection, error)
 	Report(cluster target.Ref, err error)
@@ -70,56 +66,56 @@ type Connections interface {
 	Origin(ctx context.Context, cluster target.Ref) (types.UID, error)
 }
 
-// Records keep release records on the seed.
+// Records store release records on the seed.
 type Records interface {
 	installer.RecordReader
 	installer.RecordWriter
-	// Clusters are those that an installation has some of.
+	// Clusters are those in which an installation has objects.
 	Clusters(ctx context.Context, namespace, installation string) ([]kubermaticv1.ClusterIdentity, error)
 }
 
-// Dependencies are what the controller works with.
+// Dependencies are the objects that the controller works with.
 type Dependencies struct {
-	// Client reads from the manager's cache, which holds of AddonCatalogues the merged ones.
+	// Client reads from the manager's cache, which has only the merged AddonCatalogues.
 	Client client.Client
-	// Marks tells merged catalogues from whatever else has their names.
+	// Marks verify that an AddonCatalogue is a merged catalogue.
 	Marks *mergedcatalogue.Marks
-	// Marked holds the Secrets and ConfigMaps that are marked for our use. It is a cache of its
-	// own, since a seed has many more of both that must not be held in memory.
+	// Marked caches the Secrets and ConfigMaps that are marked for us. It is a separate cache, since a seed has many
+	// others, which must not be held in memory.
 	Marked cache.Cache
-	// Direct reads from the API server what Marked has left out: see TrimMarked.
+	// Direct reads from the API server the content that Marked leaves out: see TrimMarked.
 	Direct client.Reader
-	// Held is what the cache holds of installations.
+	// Held limits the memory that the cache uses for installations.
 	Held        *budget.Budget[kubermaticv1.AddonInstallation, *kubermaticv1.AddonInstallation]
 	Recorder    events.EventRecorder
 	Finder      cluster.Finder
 	Connections Connections
 	Store       fetch.Store
 	SourceKinds fetch.Kinds
-	// Renders keeps renderings, and makes those it has not.
+	// Renders keeps renderings, and creates missing ones.
 	Renders render.Keeper
-	// Values keeps what valuesTemplates render to.
+	// Values keeps the results of valuesTemplates.
 	Values render.ValuesKeeper
-	// Platform and ClusterSecrets are where template data comes from, besides the Cluster.
+	// Platform and ClusterSecrets provide template data, in addition to the Cluster.
 	Platform       Platform
 	ClusterSecrets ClusterSecrets
-	// Seen is what valuesTemplates see of Cluster API besides.
+	// Seen reads the objects of Cluster API that valuesTemplates see.
 	Seen SeenOfCAPI
 	// Images are rewritten in rendered objects.
 	Images  rendering.Images
 	Records Records
-	// Access keeps credentials for the hub; nil: the platform gives out none. AccessHeld is the cache that it reads of the seed, and
-	// Neighbours tell whether a cluster is alone in its namespace.
+	// Access maintains credentials for the hub; nil: the platform issues none. AccessHeld is the cache in which it
+	// reads the seed. Neighbours report whether a cluster is alone in its namespace.
 	Access     Access
 	AccessHeld cache.Cache
 	Neighbours Neighbours
-	// PullSecret is copied to user clusters; nil: none is.
+	// PullSecret is copied to user clusters; nil: no copies.
 	PullSecret *pullsecret.Records
 	// InputsKey keys the hash of inputs; it is the same for the whole seed.
 	InputsKey []byte
 	// QueueMetrics are about the queue's lanes; nil: none.
 	QueueMetrics *fairqueue.Metrics
-	// Metrics count what is done; nil: nobody reads them.
+	// Metrics count the controller's actions; nil: none.
 	Metrics *Metrics
 	// Clock is for tests; nil: the real one.
 	Clock   clock.WithTicker
@@ -139,7 +135,7 @@ type Reconciler struct {
 	stepsOf    map[course][]loop.Step[facts]
 }
 
-// New makes the controller.
+// New returns the controller.
 func New(dependencies Dependencies) *Reconciler {
 	dependencies.Metrics = cmp.Or(dependencies.Metrics, NewMetrics(prometheus.NewRegistry()))
 	dependencies.Clock = cmp.Or[clock.WithTicker](dependencies.Clock, clock.RealClock{})
@@ -155,7 +151,7 @@ func New(dependencies Dependencies) *Reconciler {
 	return r
 }
 
-// Reconcile brings one installation closer to what it asks for.
+// Reconcile brings one installation closer to the requested state.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	installation := &kubermaticv1.AddonInstallation{}
 	if err := r.Client.Get(ctx, request.NamespacedName, installation); err != nil {
@@ -164,8 +160,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	facts := r.factsOf(installation)
 	facts.memory.catchUp(installation)
-	pass := loop.Start(r.Client, installation)
-	facts.live = pass
+	run := loop.Start(r.Client, installation)
+	facts.live = run
 	within, end := r.begin(ctx, request)
 	defer end()
 
@@ -174,19 +170,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	if isRemoved(installation) {
 		outcome := r.remove(ctx, within, facts)
-		if _, done := outcome.(loop.Done); done {
+		if outcome.Is(loop.Done) {
 			r.forget(request.NamespacedName)
-			if err := pass.SetFinalizer(ctx, kubermaticv1.FinalizerCleanupInstallation, false); err != nil {
+			if err := run.SetFinalizer(ctx, kubermaticv1.FinalizerCleanupInstallation, false); err != nil {
 				return ctrl.Result{}, err
 			}
 			r.reportLeft(ctx, facts)
 			return r.free(ctx, facts)
 		}
 		project(facts, outcome, r.Clock.Now())
-		return r.finish(ctx, pass, facts, outcome)
+		return r.finish(ctx, run, facts, outcome)
 	}
-	if installation.DeletionTimestamp.IsZero() { // what is being deleted gets no new finalizers
-		if err := pass.SetFinalizer(ctx, kubermaticv1.FinalizerCleanupInstallation, true); err != nil {
+	if installation.DeletionTimestamp.IsZero() { // the API server refuses new finalizers on an object that is being deleted
+		if err := run.SetFinalizer(ctx, kubermaticv1.FinalizerCleanupInstallation, true); err != nil {
 			return ctrl.Result{}, client.IgnoreNotFound(err)
 		}
 	}
@@ -203,10 +199,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	r.Metrics.measure(facts, r.Clock.Now())
 	r.Metrics.credentials(facts, had)
 	r.reportChanges(ctx, facts)
-	return r.finish(ctx, pass, facts, outcome)
+	return r.finish(ctx, run, facts, outcome)
 }
 
-// forget drops what is known of an installation that is gone.
+// forget drops the data of a deleted installation.
 func (r *Reconciler) forget(name types.NamespacedName) {
 	r.memories.byName.Delete(name)
 	r.dependents.forget(name)
@@ -215,26 +211,25 @@ func (r *Reconciler) forget(name types.NamespacedName) {
 	r.Seen.Unread(name)
 }
 
-// finish hands the outcome over, remembers the status that was written and reports what is new in
-// it.
+// finish returns the result of the outcome, remembers the written status and reports its changes.
 func (r *Reconciler) finish(
-	ctx context.Context, pass *loop.Loop[*kubermaticv1.AddonInstallation], f *facts, outcome loop.Outcome,
+	ctx context.Context, run *loop.Loop[*kubermaticv1.AddonInstallation], f *facts, outcome *loop.Outcome,
 ) (ctrl.Result, error) {
-	if outcome == (loop.NotMine{}) { // its worker reports on it, and changes what was remembered
+	if outcome.Is(loop.NotMine) { // another worker reports on it, and changes the remembered status
 		r.memories.byName.Delete(client.ObjectKeyFromObject(f.installation))
-		return pass.Finish(ctx, outcome)
+		return run.Finish(ctx, outcome)
 	}
 	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
 	defer cancel()
 	f.hideValues()
-	r.dependents.note(f.of(), f.installation, f.pass.Record())
+	r.dependents.note(f.of(), f.installation, f.run.Record())
 	before := f.installation.ResourceVersion
-	result, err := pass.Finish(ctx, outcome)
+	result, err := run.Finish(ctx, outcome)
 	if err == nil && f.installation.ResourceVersion != before {
 		f.memory.wrote(f.installation)
 	}
 	if err != nil {
-		f.memory.awaited = nil // the status is to be written first
+		f.memory.awaited = nil // the status has to be written first
 	} else {
 		r.reportReady(ctx, f)
 		r.reportLeft(ctx, f)
@@ -245,52 +240,46 @@ func (r *Reconciler) finish(
 const (
 	// saveTimeout bounds one write of status or records on the seed.
 	saveTimeout = 30 * time.Second
-	// overdueRecheck is when the next pass begins of one that waits for something else and took too
-	// long.
+	// overdueRecheck is the wait after a reconciliation that exceeded its time and waits for something else.
 	overdueRecheck = time.Minute
 )
 
 type outerKey struct{}
 
-// begin gives the context of a pass, which ends when the pass has taken too long.
+// begin returns the context of a reconciliation, which ends when its time is exceeded.
 func (r *Reconciler) begin(ctx context.Context, request ctrl.Request) (within context.Context, end func()) {
 	within = context.WithValue(ctx, outerKey{}, ctx)
-	return r.queue.Begin(remote.Within(within, "one pass", remote.PassTotals), request)
+	return r.queue.Begin(remote.Within(within, "one reconciliation", remote.PassTotals), request)
 }
 
-// overdue is the outcome of a pass that was ended: what failed, or waits, then does so since the
-// cluster was too slow. That only an edit helps is reported all the same, with a recheck.
-func (f *facts) overdue(within context.Context, outcome loop.Outcome) loop.Outcome {
+// overdue is the outcome of a reconciliation that exceeded its time. A failure, or a wait, is then reported as caused
+// by the slow cluster. A problem that only an edit solves is reported unchanged, with a recheck.
+func (f *facts) overdue(within context.Context, outcome *loop.Outcome) *loop.Outcome {
 	var late *fairqueue.OverdueError
 	if !errors.As(context.Cause(within), &late) {
 		return outcome
 	}
-	f.pass.Lost()
-	switch o := outcome.(type) {
-	case loop.Done, loop.NotMine:
+	f.run.Lost()
+	switch {
+	case outcome.Is(loop.Stalled):
+		outcome.Recheck = max(outcome.Recheck, overdueRecheck)
 		return outcome
-	case loop.RetryAt:
-		if o.After > 0 { // it waits for something else
-			return outcome
-		}
-	case loop.Stalled:
-		o.Recheck = max(o.Recheck, overdueRecheck)
-		return o
-	}
-	if f.pass.Connection == nil { // the pass did not come that far
+	case outcome.Is(loop.Done, loop.NotMine),
+		outcome.Is(loop.RetryAt) && outcome.Recheck > 0, // it waits for something else
+		f.run.Connection == nil:                         // the reconciliation did not reach connect
 		return outcome
 	}
 	slow := &cluster.NotConnectedError{
 		Cluster: f.cluster.Name, Reason: kubermaticv1.ReasonClusterUnreachable,
-		Message: fmt.Sprintf("the API server did not answer within %s all that is asked of it for this installation", late.After),
+		Message: fmt.Sprintf("the API server did not answer all calls for this installation within %s", late.After),
 	}
-	return loop.RetryAt{
-		Condition: kubermaticv1.ConditionReady, Reason: slow.Reason, Message: slow.Error(), Unknown: true,
+	return &loop.Outcome{
+		Kind: loop.RetryAt, Condition: kubermaticv1.ConditionReady, Reason: slow.Reason, Message: slow.Error(), Unknown: true,
 	}
 }
 
-// NewSavingClient makes a client for records, which it reads with reader. Its calls don't end with
-// a pass that makes them: what was done is saved, however slow the user cluster was.
+// NewSavingClient returns a client for records, which it reads with reader. Its calls do not end with the
+// reconciliation's context, so that finished work is saved even if the user cluster was slow.
 func NewSavingClient(c client.Client, reader client.Reader) revision.Client {
 	return savingClient{c, reader}
 }
@@ -320,10 +309,10 @@ func (c savingClient) Delete(ctx context.Context, object client.Object, options 
 	return outside(ctx, func(ctx context.Context) error { return c.client.Delete(ctx, object, options...) })
 }
 
-// outside makes a call in the context that a pass began with, below what is traced.
+// outside calls a function in the context with which the reconciliation began, keeping the trace.
 func outside(within context.Context, call func(context.Context) error) error {
-	outer, inPass := within.Value(outerKey{}).(context.Context)
-	if !inPass {
+	outer, isRunning := within.Value(outerKey{}).(context.Context)
+	if !isRunning {
 		return call(within)
 	}
 	ctx, cancel := context.WithTimeout(tracing.Under(outer, within), saveTimeout)

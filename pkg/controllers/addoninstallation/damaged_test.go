@@ -10,13 +10,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/ownership"
-	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/pkg/clusters/ownership"
+	"github.com/trellis-addons/trellis/pkg/install/revision"
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
-// Red when a newest record that can't be read holds an installation up for ever (Record.Next without Skipped: the next revision has
-// its number), or when the record before it is taken for what the cluster has (IsComplete without Skipped).
+// TestDamagedRecordHoldsNothingUp fails if an unreadable newest record blocks an installation forever (Record.Next
+// without Skipped: the next revision has its number), or if the record before it counts as the cluster's state
+// (IsComplete without Skipped).
 func TestDamagedRecordHoldsNothingUp(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -47,9 +48,9 @@ func TestDamagedRecordHoldsNothingUp(t *testing.T) {
 	w.expectInstalled(object, "2.0.0", "")
 }
 
-// An installation of which no record can be read is removed by nobody, since what is there is not known, and is let go where
-// everything is to stay. Red when leave asks for a record that can be read first (f.damaged taken out of it), and, for the first
-// half, when damage is taken for "nothing was applied".
+// If no record of an installation is readable, the installation is not removed, since its objects are unknown, and it
+// is released if all objects have to stay. It fails if leave needs a readable record first (f.damaged taken out of it),
+// and, for the first half, if damage counts as "nothing was applied".
 func TestDamagedRecordsAreOrphaned(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -87,8 +88,9 @@ func TestDamagedRecordsAreOrphaned(t *testing.T) {
 	}
 }
 
-// Somebody with rights on Secrets in the cluster namespace makes a record of a newer revision. It is told, nothing of it is believed,
-// and the installation goes on above it. Red when a record is believed by its name and labels (1e23548 decodes it).
+// A user with rights on Secrets in the cluster namespace writes a record of a newer revision. It is reported and
+// ignored, and the installation continues with a higher number. It fails if a record is accepted by its name and labels
+// (1e23548 decodes it).
 func TestForgedRecordHoldsNothingUp(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -114,8 +116,9 @@ func TestForgedRecordHoldsNothingUp(t *testing.T) {
 	}
 }
 
-// Red when a pass goes on with a record that was deleted after the pass before (amend without a look whether it is there).
-func TestRecordThatWasDeletedIsMadeAnew(t *testing.T) {
+// TestRecordThatWasDeletedIsRecreated fails if a reconciliation continues with a record that was deleted after the
+// previous one (amend without a check of its existence).
+func TestRecordThatWasDeletedIsRecreated(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start()
@@ -124,7 +127,7 @@ func TestRecordThatWasDeletedIsMadeAnew(t *testing.T) {
 	w.expectInstalled(object, "1.0.0", "")
 	before := uids(w.configMaps(object.Spec.TargetNamespace))
 	w.dropRecords()
-	w.edit(object, func(object *kubermaticv1.AddonInstallation) { // which is to be on record
+	w.edit(object, func(object *kubermaticv1.AddonInstallation) { // which has to be recorded
 		object.Spec.ReconcileStrategy = kubermaticv1.ReconcileOnce
 		object.Annotations = map[string]string{kubermaticv1.AnnotationReconcileAt: "now"}
 	})

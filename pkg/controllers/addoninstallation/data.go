@@ -12,45 +12,44 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/access/rights"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/resolution"
-	"github.com/trellis-addons/trellis/pkg/target"
-	"github.com/trellis-addons/trellis/pkg/templatedata"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/clusters/access/rights"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
+	"github.com/trellis-addons/trellis/pkg/install/resolution"
+	"github.com/trellis-addons/trellis/pkg/values/templatedata"
 )
 
-// Platform knows what the seed has beside Clusters.
+// Platform reads the seed's other objects.
 type Platform interface {
-	// TemplateData is what templates see, without secrets.
+	// TemplateData is the data of templates, without secrets.
 	TemplateData(ctx context.Context, cluster target.Description, variables map[string]any) (templatedata.Data, error)
-	// IsProvider says whether providerRef may name the kind; ProviderSecret is the Secret that an
-	// object of it names.
+	// IsProvider says whether providerRef may name the kind; ProviderSecret is the Secret that an object of the kind
+	// names.
 	IsProvider(kind schema.GroupKind) bool
 	ProviderSecret(ctx context.Context, kind schema.GroupKind, key types.NamespacedName) (string, error)
-	// KKPAddon is KKP's own Addon of a name in a cluster; nil for none.
+	// KKPAddon is KKP's own Addon of a name in a cluster; nil if there is none.
 	KKPAddon(ctx context.Context, cluster target.Ref, name string) (*metav1.PartialObjectMetadata, error)
-	// Subscribe calls back at changes of all of that.
+	// Subscribe registers a callback for changes of these objects.
 	Subscribe(changed func(cluster.Change))
 }
 
-// ClusterSecrets adds to template data the Secrets that a Cluster itself refers to, for add-ons of
-// Core catalogues.
+// ClusterSecrets adds the Secrets that a Cluster refers to, for add-ons of Core catalogues.
 type ClusterSecrets interface {
 	AddTo(ctx context.Context, data templatedata.Data, cluster target.Description) (templatedata.Data, error)
 }
 
-// SeenOfCAPI reads what valuesTemplates see of Cluster API. The description is of the same moment.
+// SeenOfCAPI reads the objects of Cluster API that valuesTemplates see. The description has the same state.
 type SeenOfCAPI interface {
 	Seen(
 		ctx context.Context, of target.Description, names templatedata.CAPINames, reader cluster.Reader,
 	) (target.Description, map[string]any, error)
-	// Unread has a reader told of nothing more.
+	// Unread ends notifications to a reader.
 	Unread(reader types.NamespacedName)
 }
 
-// seenOfCAPI is what the version's and the installation's own valuesTemplate see of Cluster API, and
-// the Cluster of that moment. A change of it wakes the installation.
+// seenOfCAPI is the data of Cluster API for valuesTemplates of the version and of the installation, and the Cluster in
+// the same state. Changes wake the installation.
 func (r *Reconciler) seenOfCAPI(ctx context.Context, f *facts) (target.Description, map[string]any, error) {
 	names := templatedata.NamedOfCAPI(f.choice.Version.ValuesTemplate, f.installation.Spec.ValuesTemplate)
 	if f.cluster.IsKKP() {
@@ -61,8 +60,8 @@ func (r *Reconciler) seenOfCAPI(ctx context.Context, f *facts) (target.Descripti
 	})
 }
 
-// templateData is what templates see of a Cluster. Secrets are in it for versions of Core catalogues
-// that ask for them.
+// templateData is a Cluster's data for templates. It includes Secrets for versions of Core catalogues that ask for
+// them.
 func (r *Reconciler) templateData(ctx context.Context, f *facts, of target.Description) (templatedata.Data, error) {
 	data, err := r.Platform.TemplateData(ctx, of, r.Options.Variables[addonOf(f.installation)])
 	data.Agent = agentData(f)
@@ -72,7 +71,7 @@ func (r *Reconciler) templateData(ctx context.Context, f *facts, of target.Descr
 	return r.ClusterSecrets.AddTo(ctx, data, of)
 }
 
-// agentData is what a version with access sees besides; nil for all others.
+// agentData is the additional data for a version with access; nil for all others.
 func agentData(f *facts) *templatedata.Agent {
 	asked := f.choice.Version.Template.Access
 	if len(asked) == 0 {
@@ -91,8 +90,8 @@ func agentData(f *facts) *templatedata.Agent {
 	return agent
 }
 
-// dataOutcome: no event says when a Cluster's Secrets come, so they are read again.
-func dataOutcome(err error) loop.Outcome {
+// dataOutcome retries: no event reports a Cluster's new Secrets.
+func dataOutcome(err error) *loop.Outcome {
 	var (
 		version    *templatedata.VersionError
 		credential *templatedata.MissingCredentialError
@@ -104,18 +103,15 @@ func dataOutcome(err error) loop.Outcome {
 	)
 	switch {
 	case errors.As(err, &version):
-		return loop.Stalled{Condition: kubermaticv1.ConditionValuesResolved, Reason: kubermaticv1.ReasonValuesInvalid, Message: err.Error()}
+		return loop.Stall(kubermaticv1.ConditionValuesResolved, kubermaticv1.ReasonValuesInvalid, err.Error())
 	case errors.As(err, &credential), errors.As(err, &secret), errors.As(err, &kubeconfig), errors.As(err, &several),
 		errors.As(err, &unseen), errors.As(err, &unread):
-		return loop.Waiting{
-			Condition: kubermaticv1.ConditionValuesResolved, Reason: kubermaticv1.ReasonValuesMissing, Message: err.Error(),
-			Recheck: clusterRecheck,
-		}
+		return loop.Wait(kubermaticv1.ConditionValuesResolved, kubermaticv1.ReasonValuesMissing, err.Error(), clusterRecheck)
 	}
 	return failed(err)
 }
 
-// watchPlatform wakes the installations that a change is about.
+// watchPlatform wakes the installations that a change affects.
 func (r *Reconciler) watchPlatform(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	r.Platform.Subscribe(func(change cluster.Change) {
 		for _, request := range r.ofChange(ctx, change) {
@@ -125,7 +121,8 @@ func (r *Reconciler) watchPlatform(ctx context.Context, queue workqueue.TypedRat
 	return nil
 }
 
-// ofChange: a provider's object wakes those that name it, the rest all that see the same.
+// ofChange are the requests for a change: of a provider's object for the installations that name it, otherwise for all
+// that see the changed data.
 func (r *Reconciler) ofChange(ctx context.Context, change cluster.Change) []reconcile.Request {
 	if change.Kind == cluster.KindPlatformValues && change.Cluster.Namespace != "" {
 		return r.requestsOf(ctx, change.Cluster)

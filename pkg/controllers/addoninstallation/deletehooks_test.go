@@ -14,7 +14,7 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
-// delete asks for the removal of an installation.
+// delete requests the removal of an installation.
 func (w *world) delete(object client.Object) {
 	w.t.Helper()
 	expect.Delete(w.t, w.seed, object)
@@ -28,7 +28,7 @@ func (w *world) annotate(object *kubermaticv1.AddonInstallation, key, value stri
 	})
 }
 
-// releaseStatus is what `helm list` would show of a revision; "" where its Secret is gone.
+// releaseStatus is the status of a revision in `helm list`; "" if its Secret is gone.
 func (w *world) releaseStatus(namespace, name string) string {
 	w.t.Helper()
 	secret := &corev1.Secret{}
@@ -36,9 +36,9 @@ func (w *world) releaseStatus(namespace, name string) string {
 	return secret.Labels["status"]
 }
 
-// The end of a release with hooks. Red when objects go before the pre-delete hook has ended, when its failure does not block,
-// when the post-delete hook runs before they are gone, or its namespace or the release's Secret go before it has ended, and
-// when what hooks left keeps our namespace.
+// The end of a release with hooks. It fails if objects are deleted before the pre-delete hook has ended, if its failure
+// does not block, if the post-delete hook runs before they are gone, if its namespace or the release's Secret is
+// deleted before it has ended, and if leftovers of hooks keep our namespace.
 func TestDeletionHooks(t *testing.T) {
 	t.Parallel()
 	w := newHookWorld(t)
@@ -76,8 +76,8 @@ func TestDeletionHooks(t *testing.T) {
 	expect.Gone(t, w.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 }
 
-// Red when annotation skip-hooks does not let a removal go on, and when the hooks of a removal run, or hold it up, although the
-// release was never complete.
+// TestDeletionWithoutHooks fails if annotation skip-hooks does not unblock a removal, and if hooks of a removal run, or
+// block it, although the release was never complete.
 func TestDeletionWithoutHooks(t *testing.T) {
 	t.Parallel()
 	w := newHookWorld(t)
@@ -100,15 +100,15 @@ func TestDeletionWithoutHooks(t *testing.T) {
 	expect.Gone(t, w.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: half.Spec.TargetNamespace}})
 }
 
-// roleHook is the template of a right that Jobs of an event have, as ingress-nginx and gatekeeper give their own.
+// roleHook is the template of a right for Jobs of an event, as in ingress-nginx and gatekeeper.
 func roleHook(name, event string) string {
 	return fmt.Sprintf("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: %s\n  annotations: {"+
 		"helm.sh/hook: %s, helm.sh/hook-weight: \"-1\", helm.sh/hook-delete-policy: \"before-hook-creation,hook-succeeded\"}\n"+
 		"rules: []\n", name, event)
 }
 
-// An installation that is deleted while a hook runs, or whose deletion is to go on without one, leaves no right of the whole cluster that
-// its hooks had. Red when Stop looks at Jobs and Pods alone, and when it leaves a hook of the removal that is skipped.
+// An installation that is deleted while a hook runs, or whose removal continues without one, leaves no cluster-wide
+// right of its hooks. It fails if Stop only handles Jobs and Pods, and if it leaves a skipped hook of the removal.
 func TestRightsOfHooksThatAreEndedGo(t *testing.T) {
 	t.Parallel()
 	w := newHookWorld(t)
@@ -134,8 +134,8 @@ func TestRightsOfHooksThatAreEndedGo(t *testing.T) {
 	}
 }
 
-// Red when what an installation has stays because somebody deleted its records before it was removed, and its hooks could not be
-// recorded (the case errGone taken out of advanceHooks).
+// TestDeletionHooksWithoutARecord fails if an installation's objects stay because a user deleted its records before its
+// removal, and its hooks could not be recorded (the case errGone taken out of advanceHooks).
 func TestDeletionHooksWithoutARecord(t *testing.T) {
 	t.Parallel()
 	w := newHookWorld(t)
@@ -150,7 +150,8 @@ func TestDeletionHooksWithoutARecord(t *testing.T) {
 	expect.Gone(t, w.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: object.Spec.TargetNamespace}})
 }
 
-// Red when a removal calls a hook of a cluster that goes: it would never end.
+// TestDeletionHooksOfAClusterThatGoes fails if a removal runs a hook in a cluster that is being deleted: it would never
+// end.
 func TestDeletionHooksOfAClusterThatGoes(t *testing.T) {
 	t.Parallel()
 	w := newHookWorld(t)

@@ -11,14 +11,14 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// passes is a client that counts the passes of installations: each begins with reading its own.
-type passes struct {
+// passes is a client that counts the reconciliations of installations: each begins with a read of its installation.
+type runs struct {
 	client.Client
 	mutex sync.Mutex
 	count map[string]int
 }
 
-func (p *passes) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+func (p *runs) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 	if _, ok := object.(*kubermaticv1.AddonInstallation); ok {
 		p.mutex.Lock()
 		p.count[key.Name]++
@@ -27,19 +27,19 @@ func (p *passes) Get(ctx context.Context, key client.ObjectKey, object client.Ob
 	return p.Client.Get(ctx, key, object, options...)
 }
 
-func (p *passes) of(name string) int {
+func (p *runs) of(name string) int {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	return p.count[name]
 }
 
-// Red when every installation of an add-on is looked at for each change of another: hundreds of them would take the processor for
-// nothing.
+// TestInstallationsThatShareNothingWakeNobody fails if each change of an installation of an add-on reconciles all
+// others: hundreds of them would waste the processor.
 func TestInstallationsThatShareNothingWakeNobody(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.concurrency = 1 // passes are in the order in which they were asked for
-	counted := &passes{count: map[string]int{}}
+	w.concurrency = 1 // reconciliations are in the order of their requests
+	counted := &runs{count: map[string]int{}}
 	w.client = func(c client.Client) client.Client {
 		counted.Client = c
 		return counted
@@ -49,7 +49,7 @@ func TestInstallationsThatShareNothingWakeNobody(t *testing.T) {
 	resting, busy := w.instance("plain", "resting", "1.0.0", ""), w.instance("plain", "busy", "1.0.0", "")
 	w.expectReady(resting, kubermaticv1.ReasonReady)
 	w.expectReady(busy, kubermaticv1.ReasonReady)
-	w.want(busy, "2.0.0") // what both began with is over after that
+	w.want(busy, "2.0.0") // the initial reconciliations of both are over after that
 	w.expectReady(busy, kubermaticv1.ReasonReady)
 
 	before, passed := counted.of("resting"), counted.of("busy")

@@ -14,9 +14,9 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
-// Add-ons that have nothing for a cluster, as KKP's storage classes for a provider without any.
+// Add-ons without objects for a cluster, such as KKP's storage classes for a provider without any.
 
-// onOnly is a manifest of so many ConfigMaps, for clusters whose installation says so.
+// onOnly is a manifest of a number of ConfigMaps, for clusters whose installation requests them.
 func onOnly(prefix string, count int) string {
 	return "# nothing, mostly\n{{ if .Variables.on }}\n" + manifestOf(prefix, count) + "{{ end }}\n"
 }
@@ -26,7 +26,7 @@ func (w *world) turn(object *kubermaticv1.AddonInstallation, on bool) {
 	w.edit(object, func(object *kubermaticv1.AddonInstallation) { object.Spec.Values = raw(fmt.Sprintf(`{"on":%t}`, on)) })
 }
 
-// expectCount waits until the user cluster has so many ConfigMaps of the installation.
+// expectCount waits until the user cluster has that number of ConfigMaps of the installation.
 func (w *world) expectCount(object *kubermaticv1.AddonInstallation, want int) {
 	w.t.Helper()
 	expect.Eventually(w.t, expect.Patience, func() error {
@@ -37,10 +37,11 @@ func (w *world) expectCount(object *kubermaticv1.AddonInstallation, want int) {
 	})
 }
 
-// AC32: An add-on whose templates render to nothing for its cluster is Ready and says so, and writes nothing, not even its
-// namespace; it follows its values both ways. What it installed goes only when exactly that was approved, also where it is so little
-// that an upgrade could drop it freely, and is put back until then. Red when an empty rendering is an error; when it is a revision
-// like any other; when its namespace is made; when the approval is not asked for, or any text is one.
+// AC32: An add-on whose templates render to nothing for its cluster is Ready with a message, and writes nothing, not
+// even its namespace. It follows its values both ways. Installed objects are removed only after an approval of exactly
+// these, even if they are so few that an upgrade could prune them freely, and are repaired until then. It fails if an
+// empty rendering is an error; if it is a revision like any other; if its namespace is created; if the approval is not
+// required, or any text is accepted.
 func TestNothingForThisClusterIsReady(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -52,7 +53,7 @@ func TestNothingForThisClusterIsReady(t *testing.T) {
 	w.expectRendered(object, kubermaticv1.ReasonNothingToApply)
 	expect.Gone(t, w.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: object.Spec.TargetNamespace}})
 	stop()
-	w.start() // what is on record is taken for what it is
+	w.start() // the recorded state is read correctly
 	w.lookAgain(object)
 	w.expectSummary(object, "True", kubermaticv1.ReasonReady, "nothing to apply")
 
@@ -62,7 +63,7 @@ func TestNothingForThisClusterIsReady(t *testing.T) {
 	w.expectCount(object, 3)
 
 	w.turn(object, false)
-	w.expectSummary(object, "False", kubermaticv1.ReasonNoManifests, "renders to nothing")
+	w.expectSummary(object, "False", kubermaticv1.ReasonNoManifests, "no longer renders")
 	lost := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: object.Spec.TargetNamespace, Name: "nothing-1"}}
 	expect.Delete(t, w.seed, lost)
 	w.approve(object, "0123456789abcdef")
@@ -70,7 +71,7 @@ func TestNothingForThisClusterIsReady(t *testing.T) {
 	w.expectCount(object, 3)
 	w.expectSummary(object, "False", kubermaticv1.ReasonNoManifests, "")
 
-	expect.Eventually(t, expect.Patience, func() error { // what is put back is another object, and wants another hash
+	expect.Eventually(t, expect.Patience, func() error { // the restored object is another one, and needs another hash
 		if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
 			return err
 		}
@@ -87,7 +88,8 @@ func TestNothingForThisClusterIsReady(t *testing.T) {
 	w.expectCount(object, 0)
 }
 
-// AC32: A path without any template is wrong, and no add-on that has nothing for its cluster. Red when it is taken for one.
+// AC32: A path without any template is an error, and not an add-on without objects for its cluster. It fails if it
+// counts as one.
 func TestPathWithoutTemplatesIsAnError(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -2,12 +2,12 @@ package addoninstallation
 
 import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/installer"
+	"github.com/trellis-addons/trellis/pkg/install/installer"
 )
 
-// passOver begins a pass over an installation, by itself.
-func passOver(installation *kubermaticv1.AddonInstallation, known *memory) *facts {
+// factsFor begins a single reconciliation of an installation.
+func factsFor(installation *kubermaticv1.AddonInstallation, known *memory) *facts {
 	f := &facts{installation: installation, memory: known}
-	f.pass = (&installer.Installer{}).Pass(&known.installed, installation.Namespace, askedOf(installation), installer.Seed{})
+	f.run = (&installer.Installer{}).NewRun(&known.installed, installation.Namespace, askedOf(installation), installer.Seed{})
 	return f
 }

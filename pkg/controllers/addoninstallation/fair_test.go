@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/fairqueue"
+	"github.com/trellis-addons/trellis/pkg/base/fairqueue"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/given"
@@ -23,13 +23,13 @@ import (
 // slowClusterSize is more installations than there are workers.
 const slowClusterSize = 12
 
-// RS13, AC54: A cluster that answers byte by byte holds up no other cluster. Red when the workers
-// that one cluster holds are not bounded: then the other cluster's installation is never looked at.
-// Red too when a pass has no end: then nobody is told.
+// RS13, AC54: A cluster that answers byte by byte delays no other cluster. It fails if one cluster's share of the
+// workers is not limited: the other cluster's installation is never reconciled. It also fails if a reconciliation has
+// no time limit: the slow cluster is never reported.
 func TestAClusterThatDripsItsListsHoldsUpNobodyElse(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.passes = fairqueue.Limits{Workers: 10, SlowAfter: 3 * time.Second, Deadline: 4 * time.Second}
+	w.queueLimits = fairqueue.Limits{Workers: 10, SlowAfter: 3 * time.Second, Deadline: 4 * time.Second}
 	slow := w.addNeighbour()
 	server := hostile.New(t, fleet.Shared().Cluster("both"))
 	w.leadTo(slow, server)
@@ -64,7 +64,7 @@ func TestAClusterThatDripsItsListsHoldsUpNobodyElse(t *testing.T) {
 	}
 }
 
-// leadTo has a Cluster's kubeconfig lead to another API server, before the controller is started.
+// leadTo makes a Cluster's kubeconfig name another API server, before the start of the controller.
 func (w *world) leadTo(namespace string, server *hostile.Server) {
 	w.t.Helper()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "internal-admin-kubeconfig"}}
@@ -73,7 +73,7 @@ func (w *world) leadTo(namespace string, server *hostile.Server) {
 	expect.Update(w.t, w.seed, secret)
 }
 
-// installIn asks for an add-on in a Cluster's namespace, into a namespace of the same name.
+// installIn creates an installation in a Cluster's namespace, with a target namespace of the same name.
 func (w *world) installIn(namespace, name, addon string) *kubermaticv1.AddonInstallation {
 	w.t.Helper()
 	object := given.Installation(namespace, name, addon, w.unique(name), given.In("1.0.0"), given.NewNamespace)
@@ -81,7 +81,8 @@ func (w *world) installIn(namespace, name, addon string) *kubermaticv1.AddonInst
 	return object
 }
 
-// tooSlow is nil once some of the installations say that their cluster did not answer in time, and when they are tried again.
+// tooSlow is nil once some of the installations report that their cluster did not answer in time, and the time of the
+// next attempt.
 func (w *world) tooSlow(objects []*kubermaticv1.AddonInstallation) error {
 	var last error
 	for _, object := range objects {
@@ -90,7 +91,7 @@ func (w *world) tooSlow(objects []*kubermaticv1.AddonInstallation) error {
 		}
 		last = expect.Condition(object, kubermaticv1.ConditionReady, "Unknown", kubermaticv1.ReasonClusterUnreachable)
 		ready := meta.FindStatusCondition(object.Status.Conditions, kubermaticv1.ConditionReady)
-		if last == nil && strings.Contains(ready.Message, "did not answer within ") && object.Status.NextAttempt != nil {
+		if last == nil && strings.Contains(ready.Message, "did not answer all calls ") && object.Status.NextAttempt != nil {
 			return nil
 		}
 	}

@@ -13,21 +13,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
 	"github.com/trellis-addons/trellis/pkg/fetch"
-	"github.com/trellis-addons/trellis/pkg/installer"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/resolution"
+	"github.com/trellis-addons/trellis/pkg/install/installer"
+	"github.com/trellis-addons/trellis/pkg/install/resolution"
 	"github.com/trellis-addons/trellis/pkg/values"
 )
 
-// fetch gets the content from the store, which wakes the installation once it has it.
-func (r *Reconciler) fetch(ctx context.Context, f *facts) loop.Outcome {
+// fetch gets the content from the store, which wakes the installation when it has it.
+func (r *Reconciler) fetch(ctx context.Context, f *facts) *loop.Outcome {
 	reference, err := r.references().Source(ctx, f.choice.Version.Source)
 	if err != nil {
 		return fetchOutcome(err)
 	}
 	reference.Owner = cmp.Or(f.choice.Origin.Git, f.choice.Origin.Catalogue)
-	if asked := f.pass.Asked.ReconcileAt; f.pass.IsAskedFor() && f.memory.refreshedFor != asked {
+	if asked := f.run.Asked.ReconcileAt; f.run.IsAskedFor() && f.memory.refreshedFor != asked {
 		r.Store.Refresh(reference)
 		f.memory.refreshedFor = asked
 	}
@@ -39,43 +39,36 @@ func (r *Reconciler) fetch(ctx context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-// fetchOutcome: the store tries again by itself and wakes the installation, so nothing here counts
-// attempts.
-func fetchOutcome(err error) loop.Outcome {
+// fetchOutcome counts no attempts: the store retries by itself and wakes the installation.
+func fetchOutcome(err error) *loop.Outcome {
 	var apiError apierrors.APIStatus
 	switch {
 	case errors.As(err, &apiError):
 		return failed(err)
 	case errors.Is(err, fetch.ErrPending):
-		return loop.Waiting{
-			Condition: kubermaticv1.ConditionFetched, Reason: kubermaticv1.ReasonFetching,
-			Message: "the add-on's content is being fetched", Recheck: clusterRecheck,
-		}
+		return loop.Wait(kubermaticv1.ConditionFetched, kubermaticv1.ReasonFetching, "the add-on's content is being fetched", clusterRecheck)
 	}
 	reason, _ := fetch.Reason(err)
-	return loop.Waiting{
-		Condition: kubermaticv1.ConditionFetched, Reason: reason, Message: err.Error(), Recheck: installer.SlowestRetry,
-	}
+	return loop.Wait(kubermaticv1.ConditionFetched, reason, err.Error(), installer.SlowestRetry)
 }
 
-// Whoever may write Secrets of one cluster namespace can mark as many as they like, of a MiB each,
-// whether they are used or not. So the cache has what is small, and of the rest only that it is
-// there: it is read from the API server when it is used.
+// Users who may write Secrets of one cluster namespace can mark any number of them, of a MiB each, used or not. So the
+// cache has small ones whole, and only the metadata of the rest, which are read from the API server when they are used.
 const (
-	// keptValues is how much of a marked object's values the cache has, in bytes; most have less.
+	// keptValues is the most bytes of a marked object's values that the cache has; most objects have less.
 	keptValues = 8 << 10
-	// keptSource is how much of a source Secret it has: all installations with that source read it,
-	// and the distributor made it.
+	// keptSource is the same for a source Secret: the distributor wrote it, and all installations with that source read
+	// it.
 	keptSource = values.MaxBytes
-	// entryCost is what a key of a map takes besides its text.
+	// entryCost is the cost of a map entry in bytes, in addition to its text.
 	entryCost = 64
-	// annotationLeftOut is on objects in the cache only, whose content was left out.
+	// annotationLeftOut is only on cached objects without their content.
 	annotationLeftOut = kubermaticv1.Prefix + "left-out"
 )
 
-// TrimMarked makes marked Secrets and ConfigMaps small before a cache keeps them. It leaves what
-// this package reads: the label, the annotation with the hosts, of source Secrets in the catalogue
-// namespace the keys that kinds of source read, of others all values or none.
+// TrimMarked reduces marked Secrets and ConfigMaps before a cache keeps them. It keeps the data that this package
+// reads: the label and the annotation with the hosts; of source Secrets in the catalogue namespace the keys that kinds
+// of source read; of others all values or none.
 func TrimMarked(catalogueNamespace string, keys fetch.SecretKeys) toolscache.TransformFunc {
 	return func(object any) (any, error) {
 		switch object := object.(type) {
@@ -83,9 +76,9 @@ func TrimMarked(catalogueNamespace string, keys fetch.SecretKeys) toolscache.Tra
 			most := keptValues
 			switch isPlatforms := object.Namespace == catalogueNamespace; {
 			case isPlatforms && object.Labels[kubermaticv1.LabelUse] == kubermaticv1.UseValues:
-				most = values.MaxBytes // all installations that a set grants it read it
+				most = values.MaxBytes // all installations with the set's grant read it
 			case isPlatforms && object.Labels[kubermaticv1.LabelUse] == kubermaticv1.UsePull:
-				most = keptSource // it is read in each pass
+				most = keptSource // each reconciliation reads it
 			case object.Labels[kubermaticv1.LabelUse] == kubermaticv1.UseSource:
 				most = keptSource
 				maps.DeleteFunc(object.Data, func(key string, _ []byte) bool {
@@ -101,8 +94,7 @@ func TrimMarked(catalogueNamespace string, keys fetch.SecretKeys) toolscache.Tra
 	}
 }
 
-// trimmed gives the content that is kept: all or none. An object that was trimmed before stays as
-// it is.
+// trimmed is the content that is kept: all or none. An already trimmed object does not change.
 func trimmed[V string | []byte](about *metav1.ObjectMeta, content map[string]V, most int) map[string]V {
 	before := about.Annotations
 	about.ManagedFields, about.OwnerReferences, about.Finalizers = nil, nil, nil
@@ -119,7 +111,7 @@ func trimmed[V string | []byte](about *metav1.ObjectMeta, content map[string]V, 
 	return nil
 }
 
-// only is a map without all other keys. It shares nothing with the map, so that the rest can go.
+// only is a map with one key. It shares nothing with the original, so that the rest can be freed.
 func only(all map[string]string, key string) map[string]string {
 	if value, ok := all[key]; ok {
 		return map[string]string{key: value}
@@ -127,7 +119,7 @@ func only(all map[string]string, key string) map[string]string {
 	return nil
 }
 
-// references follow what installations and versions name on this seed.
+// references resolve the objects that installations and versions name on this seed.
 func (r *Reconciler) references() resolution.References {
 	return resolution.References{
 		Secret: ReadMarkedSecret(r.Marked, r.Direct), ConfigMap: readMarked[corev1.ConfigMap](r.Marked, r.Direct), Providers: r.Platform,
@@ -135,21 +127,19 @@ func (r *Reconciler) references() resolution.References {
 	}
 }
 
-// isThere asks the API server for the metadata of a Secret or ConfigMap.
+// isThere reads the metadata of a Secret or ConfigMap from the API server.
 func (r *Reconciler) isThere(ctx context.Context, kind string, key client.ObjectKey) (bool, error) {
 	found := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: kind}}
 	err := r.Direct.Get(ctx, key, found)
 	return err == nil, client.IgnoreNotFound(err)
 }
 
-// ReadMarkedSecret reads marked Secrets whole: from the cache, and from the API server what the
-// cache has left out.
+// ReadMarkedSecret reads complete marked Secrets: from the cache, or from the API server if the cache left content out.
 func ReadMarkedSecret(marked, direct client.Reader) func(context.Context, client.ObjectKey) (*corev1.Secret, error) {
 	return readMarked[corev1.Secret](marked, direct)
 }
 
-// readMarked reads marked objects whole: from the cache, and from the API server what the cache has
-// left out.
+// readMarked reads complete marked objects: from the cache, or from the API server if the cache left content out.
 func readMarked[O any, P interface {
 	*O
 	client.Object

@@ -11,8 +11,8 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
-// TestRenderedNamesWhoseFinalizersAreLeftOut turns red where they are left out without a word, also in a process that renders nothing again,
-// and where it says so of a version that has none.
+// TestRenderedNamesWhoseFinalizersAreLeftOut fails if finalizers are removed without a message, also in a process that
+// does not render again, and if the message is about a version without any.
 func TestRenderedNamesWhoseFinalizersAreLeftOut(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -35,7 +35,7 @@ func TestRenderedNamesWhoseFinalizersAreLeftOut(t *testing.T) {
 			return nil
 		})
 	}
-	const named = "finalizers in manifests are left out, since they would hold removals: ConfigMap held"
+	const named = "finalizers in manifests are left out, since they would delay removals: ConfigMap held"
 	says(named)
 	stop()
 	w.start()

@@ -12,23 +12,22 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/budget"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	order "github.com/trellis-addons/trellis/pkg/installation"
-	"github.com/trellis-addons/trellis/pkg/installer"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/ownership"
-	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/base/budget"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/ownership"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
+	"github.com/trellis-addons/trellis/pkg/fleet/installation"
+	"github.com/trellis-addons/trellis/pkg/install/installer"
 )
 
-// clusterRecheck is how often a missing or unready Cluster is searched, besides its events.
+// clusterRecheck is the interval of looking for a missing or unready Cluster, in addition to its events.
 const clusterRecheck = time.Minute
 
-// locate finds the Cluster that the installation is for, and what depends on it: every pass begins
-// with that, a removal too. A Cluster that comes back over the same user cluster has the same IDs
-// as before.
+// locate finds the installation's Cluster, and derives its facts. Every reconciliation begins with it, also a removal.
+// A Cluster that was recreated for the same user cluster keeps its IDs.
 func (r *Reconciler) locate(ctx context.Context, f *facts) error {
-	f.pass.Now = r.Clock.Now()
+	f.run.Now = r.Clock.Now()
 	found, err := r.Finder.Find(ctx, target.InstalledIn(f.installation))
 	if err != nil {
 		return err
@@ -39,34 +38,33 @@ func (r *Reconciler) locate(ctx context.Context, f *facts) error {
 	}
 	f.cluster = found
 	r.clusters.note(f.installation, found.Ref)
-	f.pass.Cluster, f.pass.ClusterOwner = found.Ref, found.Owner
-	f.pass.Seed.NameOf = func(origin types.UID, id string) string { return r.nameOf(found, origin, id) }
-	f.pass.Owner = ownership.Owner{ClusterUID: origin, Installation: f.installation.Name}
-	f.memory.belongTo(f.pass.Owner)
-	f.pass.Refusals = f.memory.refusals
+	f.run.Cluster, f.run.ClusterOwner = found.Ref, found.Owner
+	f.run.Seed.NameOf = func(origin types.UID, id string) string { return r.nameOf(found, origin, id) }
+	f.run.Owner = ownership.Owner{ClusterUID: origin, Installation: f.installation.Name}
+	f.memory.belongTo(f.run.Owner)
+	f.run.Refusals = f.memory.refusals
 	return nil
 }
 
-// findCluster finds the Cluster of a living installation.
-// The Cluster's identity goes into the status, with whatever the pass says there; until that is
-// written, release records have it. Of core add-ons, and where another Cluster came, it is written
-// before anything else happens: their protection, and a removal that finds no Cluster, go by the
-// status.
-func (r *Reconciler) findCluster(ctx context.Context, f *facts) loop.Outcome {
+// findCluster finds the Cluster of an installation that is not being deleted. The Cluster's identity is written with
+// the reconciliation's status; until then, release records have it. For core add-ons, and for a changed Cluster, it is
+// written before any other step: their protection, and a removal that finds no Cluster, depend on the status.
+func (r *Reconciler) findCluster(ctx context.Context, f *facts) *loop.Outcome {
 	if err := r.locate(ctx, f); err != nil {
 		return unknownCluster(err)
 	}
 	if !cluster.BelongsTo(f.cluster, r.Options.WorkerName) {
-		return loop.NotMine{}
+		return &loop.Outcome{Kind: loop.NotMine}
 	}
 	identity := f.cluster.Identity()
 	known := f.installation.Status.Cluster
-	if cluster.GoesWithFormer(f.cluster.Ref, f.installation) {
-		return waiting(kubermaticv1.ReasonRemoving, fmt.Sprintf("it goes with the former Cluster %q", f.cluster.Name), clusterRecheck)
+	if cluster.GoesWithPrevious(f.cluster.Ref, f.installation) {
+		return waiting(kubermaticv1.ReasonRemoving, fmt.Sprintf("the installation is removed together with the previous Cluster "+
+			"%q", f.cluster.Name), clusterRecheck)
 	}
 	f.identity = &identity
 	if known == nil && f.installation.Spec.CoreAddon || known != nil && *known != identity {
-		return checkpoint(kubermaticv1.ConditionReady, fmt.Sprintf("it belongs to cluster %q", f.cluster.Name))
+		return checkpoint(kubermaticv1.ConditionReady, fmt.Sprintf("the installation belongs to cluster %q", f.cluster.Name))
 	}
 	if f.cluster.Deleted {
 		return cmp.Or(r.part(ctx, f), goingOutcome(f))
@@ -74,14 +72,14 @@ func (r *Reconciler) findCluster(ctx context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-// unpaused says whether anything is to be done in the cluster.
-func (r *Reconciler) unpaused(_ context.Context, f *facts) loop.Outcome {
+// unpaused ends the reconciliation if the cluster or the installation is paused.
+func (r *Reconciler) unpaused(_ context.Context, f *facts) *loop.Outcome {
 	switch {
 	case f.cluster.Paused:
-		f.pass.Lost()
+		f.run.Lost()
 		return pausedCluster(f.cluster)
 	case f.installation.Spec.Paused:
-		f.pass.Lost()
+		f.run.Lost()
 		return waiting(kubermaticv1.ReasonPaused, "the installation is paused: set spec.paused to false to go on", 0)
 	case f.cluster.KubernetesVersion == "":
 		return waiting(kubermaticv1.ReasonClusterNotReady, fmt.Sprintf("cluster %q has no version yet", f.cluster.Name), clusterRecheck)
@@ -89,39 +87,39 @@ func (r *Reconciler) unpaused(_ context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-// withinShare neither installs nor updates what is beyond the share that one cluster has of the seed: the newest are. Admission refuses it
-// first, where it is asked. The same goes for what the manager has no room for in memory. Once there is room its status changes, and the
-// cache gets the whole of it by that. What is installed is maintained.
-func (r *Reconciler) withinShare(ctx context.Context, f *facts) loop.Outcome {
+// withinShare neither installs nor updates the newest installations if a cluster exceeds its share of the seed.
+// Admission, if enabled, refuses them before. The same holds for installations that exceed the manager's memory limit.
+// Once there is space, the status changes, by which the cache gets the whole object. Installed objects are maintained.
+func (r *Reconciler) withinShare(ctx context.Context, f *facts) *loop.Outcome {
 	if bytes, isStub := budget.Size(f.installation); isStub {
-		text := fmt.Sprintf("it is neither installed nor updated: it takes %d KiB of the manager's memory, and the installations of its "+
-			"namespace, or of the seed, take all that there is for them", bytes>>10)
-		if r.Held.HasRoom(f.installation) {
-			text += ": there is room now, and it is read again (resourceVersion " + f.installation.ResourceVersion + ")"
+		text := fmt.Sprintf("the installation is neither installed nor updated: it would take %d KiB of the manager's memory, and the "+
+			"installations of its namespace, or of the seed, already use all memory that they may have", bytes>>10)
+		if r.Held.HasSpace(f.installation) {
+			text += ": there is enough memory now, and it is read again (resourceVersion " + f.installation.ResourceVersion + ")"
 		} else {
 			text += ": delete installations, or make their values, labels and annotations smaller"
 		}
 		return waiting(kubermaticv1.ReasonLimitExceeded, text, clusterRecheck)
 	}
-	if order.IsFarWithinShare(r.Held.Of(f.installation.Namespace)) {
+	if installation.IsFarWithinShare(r.Held.Of(f.installation.Namespace)) {
 		return nil
 	}
 	all, err := r.installationsOf(ctx, f.of())
 	if err != nil {
 		return failed(fmt.Errorf("listing the cluster's installations: %w", err))
 	}
-	older := slices.DeleteFunc(all, func(one kubermaticv1.AddonInstallation) bool { return !order.IsOlder(&one, f.installation) })
-	if err := order.CheckShare(f.installation, older); err != nil {
-		return waiting(kubermaticv1.ReasonLimitExceeded, "it is neither installed nor updated: "+err.Error(), clusterRecheck)
+	older := slices.DeleteFunc(all, func(one kubermaticv1.AddonInstallation) bool { return !installation.IsOlder(&one, f.installation) })
+	if err := installation.CheckShare(f.installation, older); err != nil {
+		return waiting(kubermaticv1.ReasonLimitExceeded, "the installation is neither installed nor updated: "+err.Error(), clusterRecheck)
 	}
 	return nil
 }
 
-func pausedCluster(paused target.Description) loop.Outcome {
+func pausedCluster(paused target.Description) *loop.Outcome {
 	return waiting(kubermaticv1.ReasonPaused, fmt.Sprintf("cluster %q is paused: %s", paused.Name, paused.Unpause()), 0)
 }
 
-func unknownCluster(err error) loop.Outcome {
+func unknownCluster(err error) *loop.Outcome {
 	var unknown *cluster.UnknownError
 	if errors.As(err, &unknown) {
 		return waiting(kubermaticv1.ReasonClusterUnknown, unknown.Error(), clusterRecheck)
@@ -129,19 +127,18 @@ func unknownCluster(err error) loop.Outcome {
 	return failed(err)
 }
 
-// adopts ends the pass where annotation adopt-managers can't be followed. To adopt without it leaves
-// fields behind for good: what is taken over once is not taken over again.
-func (r *Reconciler) adopts(_ context.Context, f *facts) loop.Outcome {
+// adopts ends the reconciliation if annotation adopt-managers is invalid. Adoption without it would leave fields behind
+// permanently: an adopted object is not adopted a second time.
+func (r *Reconciler) adopts(_ context.Context, f *facts) *loop.Outcome {
 	if _, err := installer.AdoptManagers(f.installation.Annotations); err != nil {
-		return loop.Stalled{Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonAnnotationInvalid, Message: err.Error()}
+		return loop.Stall(kubermaticv1.ConditionApplied, kubermaticv1.ReasonAnnotationInvalid, err.Error())
 	}
 	return nil
 }
 
-// kkpAddonGone waits while KKP has an Addon of the add-on's name in the cluster: KKP applies its
-// objects every few minutes, and would undo what is done to them. So nothing is done meanwhile, not
-// even repairs.
-func (r *Reconciler) kkpAddonGone(ctx context.Context, f *facts) loop.Outcome {
+// kkpAddonGone waits while KKP has an Addon of the same name in the cluster. KKP applies its objects every few minutes
+// and would undo changes, so nothing is done, not even repairs.
+func (r *Reconciler) kkpAddonGone(ctx context.Context, f *facts) *loop.Outcome {
 	if !f.cluster.IsKKP() {
 		return nil
 	}
@@ -155,18 +152,18 @@ func (r *Reconciler) kkpAddonGone(ctx context.Context, f *facts) loop.Outcome {
 	return waiting(kubermaticv1.ReasonKKPAddonExists, kkpAddonText(addon), clusterRecheck)
 }
 
-// kkpAddonText is the way out, which depends on how far somebody went already.
+// kkpAddonText is the solution, which depends on the progress of the migration.
 func kkpAddonText(addon *metav1.PartialObjectMetadata) string {
 	name, deleted := addon.Name, !addon.DeletionTimestamp.IsZero()
 	switch {
 	case deleted && slices.Contains(addon.Finalizers, cluster.KKPAddonFinalizer):
-		return fmt.Sprintf("KKP is removing its Addon %q and what it applied: it is waited for; take finalizer %q off the Addon to have "+
-			"the objects stay", name, cluster.KKPAddonFinalizer)
+		return fmt.Sprintf("KKP is removing its Addon %q and the Addon's objects: the installation waits until they are removed; to keep "+
+			"the objects, remove finalizer %q from the Addon", name, cluster.KKPAddonFinalizer)
 	case deleted:
-		return fmt.Sprintf("KKP's Addon %q is being deleted: it is waited for", name)
+		return fmt.Sprintf("KKP's Addon %q is being deleted: the installation waits until it is deleted", name)
 	}
-	return fmt.Sprintf("KKP has an Addon %q in this cluster and keeps applying it: to take its objects over, pause the Cluster, take "+
-		"finalizer %q off the Addon, delete it, annotate the installation with %s: \"true\" and unpause (a default add-on has to leave KKP's "+
-		"list besides); or delete the Addon alone to have KKP remove its objects first",
+	return fmt.Sprintf("KKP has an Addon %q in this cluster and keeps applying it: to adopt its objects, pause the Cluster, remove "+
+		"finalizer %q from the Addon, delete it, annotate the installation with %s: \"true\" and unpause the Cluster (if it is a default "+
+		"add-on, also remove it from KKP's list); or delete the Addon alone, so that KKP removes its objects first",
 		name, cluster.KKPAddonFinalizer, kubermaticv1.AnnotationAdopt)
 }

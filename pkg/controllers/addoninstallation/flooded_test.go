@@ -12,13 +12,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/budget"
+	"github.com/trellis-addons/trellis/pkg/base/budget"
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
-// No webhook is asked here. Red when installations that fill the store fill the manager's memory too, now or after a restart; when who
-// made them is not told; when those that were there, those of other clusters or Core add-ons stop; when one that can't be held after a
-// restart is removed, or written over by its stub; when a stub can't be deleted; or when nothing changes once there is room.
+// No webhook is called here. It fails if installations that fill the store also fill the manager's memory, now or after
+// a restart; if their creators get no message; if existing installations, those of other clusters or Core add-ons stop;
+// if one that exceeds the memory after a restart is removed, or overwritten by its stub; if a stub can't be deleted; or
+// if nothing changes once there is space.
 func TestAFloodOfInstallationsIsNotHeldInMemory(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -26,7 +27,7 @@ func TestAFloodOfInstallationsIsNotHeldInMemory(t *testing.T) {
 	w.publish("web", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
 	w.publish("network", kubermaticv1.CatalogueCore, offered{version: "1.0.0"})
 	stop := w.startUntil()
-	first := w.wish("first", "web", "")
+	first := w.request("first", "web", "")
 	w.expectReady(first, kubermaticv1.ReasonReady)
 	large := &kruntime.RawExtension{Raw: fmt.Appendf(nil, `{"a":%q}`, strings.Repeat("x", 255<<10))}
 	const flood = 24
@@ -65,10 +66,10 @@ func TestAFloodOfInstallationsIsNotHeldInMemory(t *testing.T) {
 	}
 	w.create(core)
 	w.expectReady(core, kubermaticv1.ReasonReady)
-	late := w.wish("late", "web", "")
+	late := w.request("late", "web", "")
 	w.expectReady(late, kubermaticv1.ReasonReady)
 
-	// After a restart in less memory what ran is held as a stub, and goes on to run.
+	// After a restart with less memory, running installations are held as stubs, and continue.
 	stop()
 	w.held = 64 << 10
 	stop = w.startUntil()
@@ -77,7 +78,7 @@ func TestAFloodOfInstallationsIsNotHeldInMemory(t *testing.T) {
 	if first.Status.LastApplied == nil || first.Spec.AddonRef.Name != "web" {
 		t.Errorf("it was written over: %+v", first)
 	}
-	for _, object := range w.configMaps(first.Spec.TargetNamespace) { // what is installed is maintained
+	for _, object := range w.configMaps(first.Spec.TargetNamespace) { // the installed objects are maintained
 		expect.Delete(t, w.seed, &object)
 	}
 	expect.Eventually(t, expect.Patience, func() error {

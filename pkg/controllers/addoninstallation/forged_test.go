@@ -13,13 +13,13 @@ import (
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
-// markWith gives the seed a key, by which the controller knows merged catalogues from then on.
+// markWith gives the seed a key, which the controller then requires of merged catalogues.
 func (w *world) markWith(key []byte) {
 	w.t.Helper()
 	kit.UseKey(w.t, w.seed, w.marks, w.catalogue, key)
 }
 
-// mark marks what was published, as the distributor does, after a change.
+// mark adds the distributor's mark to a published catalogue, after a change.
 func (w *world) mark(name string, key []byte, change func(*kubermaticv1.AddonCatalogue)) {
 	w.t.Helper()
 	object := &kubermaticv1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: name}}
@@ -33,8 +33,9 @@ func (w *world) mark(name string, key []byte, change func(*kubermaticv1.AddonCat
 
 func nothing(*kubermaticv1.AddonCatalogue) {}
 
-// TestNothingUnmarkedIsInstalled: of what stands in the catalogue namespace only that is installed which the distributor wrote: not an
-// object without the role, not one that has it and no mark, not an edited one. What is installed stays as it is.
+// TestNothingUnmarkedIsInstalled: only objects in the catalogue namespace that the distributor wrote are used: not an
+// object without the role, not one with the role and without a mark, not an edited one. Installed objects stay
+// unchanged.
 func TestNothingUnmarkedIsInstalled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -60,18 +61,19 @@ func TestNothingUnmarkedIsInstalled(t *testing.T) {
 	genuine := w.install("genuine", "")
 	w.expectInstalled(genuine, "1.0.0", "")
 	w.publish("genuine", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"}, offered{version: "99.0.0"}) // without its mark
-	w.expectChoice(genuine, kubermaticv1.ReasonWithdrawn, "1.0.0", "", `add-on "genuine" left`, `"1.0.0" stays installed`)
+	w.expectChoice(genuine, kubermaticv1.ReasonWithdrawn, "1.0.0", "", `add-on "genuine" was removed`, `"1.0.0" stays installed`)
 	w.mark("genuine", []byte(key), nothing)
 	w.expectInstalled(genuine, "99.0.0", "")
 
-	// The key goes: the role counts again, and everybody is asked anew.
+	// The key is removed: the role counts again, and all installations are reconciled.
 	w.marks.Forget()
 	forged := &kubermaticv1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "forged"}}
 	w.expectInstalled(forged, "1.0.0", "")
 }
 
-// TestCoreInstallationsGoBack: a version of a core add-on that was hijacked, or withdrawn, is left for the platform's own in one step, in
-// every cluster, without an annotation on each installation; those of Custom catalogues go by theirs.
+// TestCoreInstallationsGoBack: a version of a core add-on that was hijacked, or withdrawn, is replaced by the
+// platform's own in one step, in every cluster, without an annotation on each installation; installations of Custom
+// catalogues follow their own annotation.
 func TestCoreInstallationsGoBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -95,7 +97,7 @@ func TestCoreInstallationsGoBack(t *testing.T) {
 	w.publish("withdrawn", kubermaticv1.CatalogueCore, offered{version: "1.0.0"}, offered{version: "1.1.0"})
 	w.publish("custom", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
 	w.expectChoice(withdrawn, kubermaticv1.ReasonWithdrawn, "99.0.0", "",
-		`version "99.0.0" of add-on "withdrawn" left`, "stays installed", `version "1.1.0" would fit`, isLower)
+		`version "99.0.0" of add-on "withdrawn" was removed`, "stays installed", `version "1.1.0" would fit`, isLower)
 	for _, name := range []string{"hijacked", "withdrawn", "custom"} {
 		w.mark(name, []byte("any"), leave)
 	}
@@ -103,10 +105,10 @@ func TestCoreInstallationsGoBack(t *testing.T) {
 	w.expectEvent(kubermaticv1.EventLeft, hijacked, `"99.0.0"`, `"1.0.0"`, kubermaticv1.AnnotationLeaveVersions)
 	w.expectInstalled(withdrawn, "1.1.0", "")
 	w.expectChoice(custom, kubermaticv1.ReasonWithdrawn, "99.0.0", "",
-		`version "99.0.0" of add-on "custom" left`, "stays installed", `version "1.0.0" would fit`, isLower)
-	// It has ended by itself: nothing goes down from another version.
+		`version "99.0.0" of add-on "custom" was removed`, "stays installed", `version "1.0.0" would fit`, isLower)
+	// It ends automatically: no other version is downgraded.
 	w.publish("hijacked", kubermaticv1.CatalogueCore, offered{version: "0.9.0"})
 	w.mark("hijacked", []byte("any"), leave)
 	w.expectChoice(hijacked, kubermaticv1.ReasonWithdrawn, "1.0.0", "",
-		`version "1.0.0" of add-on "hijacked" left`, "stays installed", `version "0.9.0" would fit`, isLower)
+		`version "1.0.0" of add-on "hijacked" was removed`, "stays installed", `version "0.9.0" would fit`, isLower)
 }

@@ -12,167 +12,162 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/backoff"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	order "github.com/trellis-addons/trellis/pkg/installation"
-	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/fleet/installation"
 )
 
-// goingTime is for how long installations are removed from a cluster that is being deleted.
+// goingTime limits removals from a cluster that is being deleted.
 const goingTime = 10 * time.Minute
 
-// answersWithin is the part of that time, 30 s, for which an API server may not answer: one that is
-// started anew, or one lost call, is not the end of it.
+// answersWithin is the part of that time, 30 s, for which an API server may be silent: a restart, or one lost call,
+// does not end the removal.
 const answersWithin = 20
 
-// parting is what becomes of an installation in a pass that finds its Cluster being deleted.
-type parting string
+// deletion is the decision about an installation whose Cluster is being deleted.
+type deletion string
 
 const (
-	// partingNone: the Cluster is not being deleted.
-	partingNone parting = ""
-	// partingUndecided: the cluster is paused, or what is on record can't be read now.
-	partingUndecided parting = "Undecided"
-	// partingLetGo: what it has goes with the cluster, or stays, without a call.
-	partingLetGo parting = "LetGo"
-	// partingRemoving: what it has is being removed, by template.onClusterDeletion.
-	partingRemoving parting = "Removing"
-	// partingUnreachable: it was to be removed, and the API server does not answer.
-	partingUnreachable parting = "Unreachable"
-	// partingOverdue: it was to be removed, and the time for that is over.
-	partingOverdue parting = "Overdue"
-	// partingUnreadable: it was to be removed, and what it has can't be read from its record.
-	partingUnreadable parting = "Unreadable"
-	// partingDone: it has nothing, or nothing any more.
-	partingDone parting = "Done"
+	// deletionNone: the Cluster is not being deleted.
+	deletionNone deletion = ""
+	// deletionUndecided: the cluster is paused, or the record is unreadable now.
+	deletionUndecided deletion = "Undecided"
+	// deletionReleased: its objects are deleted with the cluster, or stay, without a call.
+	deletionReleased deletion = "LetGo"
+	// deletionRemoving: its objects are being removed, as template.onClusterDeletion says.
+	deletionRemoving deletion = "Removing"
+	// deletionUnreachable: its objects were to be removed, but the API server does not answer.
+	deletionUnreachable deletion = "Unreachable"
+	// deletionOverdue: its objects were to be removed, but the time for that is over.
+	deletionOverdue deletion = "Overdue"
+	// deletionUnreadable: its objects were to be removed, but its record is unreadable.
+	deletionUnreadable deletion = "Unreadable"
+	// deletionDone: it has no objects, or no longer has any.
+	deletionDone deletion = "Done"
 )
 
-// part decides what becomes of an installation whose Cluster is being deleted, by what is on record.
-// It ends the pass only where the record can't be read now. The user cluster is not called, and
-// connected only for what is to be removed.
-func (r *Reconciler) part(ctx context.Context, f *facts) loop.Outcome {
-	f.parting = partingUndecided
+// part decides by the record how to treat an installation whose Cluster is being deleted. It ends the reconciliation
+// only if the record is unreadable now. The user cluster is not called, and connected only for a removal.
+func (r *Reconciler) part(ctx context.Context, f *facts) *loop.Outcome {
+	f.deletion = deletionUndecided
 	switch {
 	case f.installation.Spec.DeletionPolicy == kubermaticv1.DeletionOrphan:
-		f.parting = partingLetGo
+		f.deletion = deletionReleased
 		return nil
 	case f.cluster.Paused:
 		return nil
 	}
 	left := r.timeToGo(f)
-	outcome := loaded(f, f.pass.LoadForRemoval(ctx))
-	if _, mayPass := outcome.(loop.RetryAt); mayPass && !f.damaged && left > 0 {
+	outcome := loaded(f, f.run.LoadForRemoval(ctx))
+	if outcome.Is(loop.RetryAt) && !f.damaged && left > 0 {
 		return outcome
 	}
-	switch record := f.pass.Record(); {
-	case outcome != nil && order.GoesAlong(f.installation):
-		f.parting = partingUnreadable
-	case outcome != nil: // what it has is not known, and nothing waits until it is
-		f.parting = partingLetGo
+	switch record := f.run.Record(); {
+	case outcome != nil && installation.GoesAlong(f.installation):
+		f.deletion = deletionUnreadable
+	case outcome != nil: // its objects are unknown, and nothing waits until they are known
+		f.deletion = deletionReleased
 	case record == nil:
-		f.parting = partingDone
+		f.deletion = deletionDone
 	case record.OnClusterDeletion != kubermaticv1.ClusterDeletionRemove:
-		f.parting = partingLetGo
+		f.deletion = deletionReleased
 	default:
-		f.parting = r.partFrom(f, left)
+		f.deletion = r.partFrom(f, left)
 	}
 	return nil
 }
 
-// partFrom decides whether what is to be removed is removed, in the time that is left.
-func (r *Reconciler) partFrom(f *facts, left time.Duration) parting {
+// partFrom decides whether the removal is done in the remaining time.
+func (r *Reconciler) partFrom(f *facts, left time.Duration) deletion {
 	if left <= 0 {
-		return partingOverdue
+		return deletionOverdue
 	}
 	r.noteAnswer(f, r.isCutOff(f))
 	if r.isGivenUp(f) {
-		return partingUnreachable
+		return deletionUnreachable
 	}
-	f.pass.Asked.ClusterGoes = true
-	if !f.pass.Asked.IsRemoved() {
-		f.pass.Asked.RemovedSince = f.cluster.DeletedAt
+	f.run.Asked.ClusterGoes = true
+	if !f.run.Asked.IsRemoved() {
+		f.run.Asked.RemovedSince = f.cluster.DeletedAt
 	}
-	return partingRemoving
+	return deletionRemoving
 }
 
-// timeToGo is what is left of the time for removals from a cluster that is being deleted. The
-// distance counts, so that clocks that differ make it no longer.
+// timeToGo is the remaining time for removals from a cluster that is being deleted. The absolute difference counts, so
+// that differing clocks do not extend it.
 func (r *Reconciler) timeToGo(f *facts) time.Duration {
-	return r.goingTime() - f.pass.Now.Sub(f.cluster.DeletedAt).Abs()
+	return r.goingTime() - f.run.Now.Sub(f.cluster.DeletedAt).Abs()
 }
 
 func (r *Reconciler) goingTime() time.Duration { return cmp.Or(r.Options.GoingTime, goingTime) }
 
-// isCutOff says whether the API server is known not to answer. One that this process has not reached
-// yet may.
+// isCutOff says whether the API server is known not to answer. One that this process has not reached yet is not.
 func (r *Reconciler) isCutOff(f *facts) bool {
 	_, err := r.Connections.Get(f.cluster, f.installation.Name, r.waker(f.installation))
 	without, isCut := errors.AsType[*cluster.NotConnectedError](err)
 	return isCut && !without.Connecting
 }
 
-// noteAnswer keeps since when the API server does not answer, by what it is known to do now. One that
-// answers ends that.
+// noteAnswer records since when the API server does not answer; an answer clears it.
 func (r *Reconciler) noteAnswer(f *facts, isCutOff bool) {
 	switch {
 	case !isCutOff:
 		f.memory.cutOff = time.Time{}
 	case f.memory.cutOff.IsZero():
-		f.memory.cutOff = f.pass.Now
+		f.memory.cutOff = f.run.Now
 	}
 }
 
-// isGivenUp says whether the API server has not answered for as long as it may.
+// isGivenUp says whether the API server has been silent for longer than allowed.
 func (r *Reconciler) isGivenUp(f *facts) bool {
 	return !f.memory.cutOff.IsZero() && r.untilGivenUp(f) <= 0
 }
 
 func (r *Reconciler) untilGivenUp(f *facts) time.Duration {
-	return r.goingTime()/answersWithin - f.pass.Now.Sub(f.memory.cutOff)
+	return r.goingTime()/answersWithin - f.run.Now.Sub(f.memory.cutOff)
 }
 
-// leaveWithCluster lets an installation go that is being deleted with its Cluster, unless what it has
-// is removed before.
-func (r *Reconciler) leaveWithCluster(ctx context.Context, f *facts) loop.Outcome {
-	if outcome := r.part(ctx, f); outcome != nil || f.parting == partingRemoving {
+// leaveWithCluster releases an installation that is being deleted with its Cluster, unless its objects are removed
+// first.
+func (r *Reconciler) leaveWithCluster(ctx context.Context, f *facts) *loop.Outcome {
+	if outcome := r.part(ctx, f); outcome != nil || f.deletion == deletionRemoving {
 		return outcome
 	}
-	return r.letGo(ctx, f)
+	return r.release(ctx, f)
 }
 
-// letGo ends a removal that does not go on, and has what is left reported.
-func (r *Reconciler) letGo(ctx context.Context, f *facts) loop.Outcome {
+// release ends a removal that can't continue, and reports the remaining objects.
+func (r *Reconciler) release(ctx context.Context, f *facts) *loop.Outcome {
 	outcome := r.leaveTraces(ctx, f.installation, f.cluster.Ref)
-	if _, done := outcome.(loop.Done); done {
+	if outcome.Is(loop.Done) {
 		f.noteLeft()
 	}
 	return outcome
 }
 
-// lostWhileGoing says whether a removal from a cluster that is being deleted ends, since the API server
-// does not answer any more. That a pass took too long says nothing.
-func (r *Reconciler) lostWhileGoing(within context.Context, f *facts, outcome loop.Outcome) bool {
-	if f.parting != partingRemoving || f.connecting || within.Err() != nil || !notConnectedReasons[verdictOf(outcome).reason] {
+// lostWhileGoing says whether a removal from a cluster that is being deleted ends because the API server stopped
+// answering. A reconciliation that exceeded its time is no evidence of that.
+func (r *Reconciler) lostWhileGoing(within context.Context, f *facts, outcome *loop.Outcome) bool {
+	if f.deletion != deletionRemoving || f.connecting || within.Err() != nil || !notConnectedReasons[outcome.Reason] {
 		return false
 	}
 	r.noteAnswer(f, true)
 	return r.isGivenUp(f)
 }
 
-// goWithCluster ends a pass over an installation that lives while its Cluster is being deleted. It is
-// removed where it is to be; whatever comes of that, nothing of it holds the Cluster, so that a user
-// cluster that answers again may be gone on with.
-func (r *Reconciler) goWithCluster(within context.Context, f *facts, outcome loop.Outcome) loop.Outcome {
+// goWithCluster ends a reconciliation of an installation that is not being deleted while its Cluster is. It runs the
+// removal if the record asks for it. Regardless of the result, the installation does not block the Cluster, so that the
+// work can continue if the user cluster answers again.
+func (r *Reconciler) goWithCluster(within context.Context, f *facts, outcome *loop.Outcome) *loop.Outcome {
 	f.memory.awaited = nil
-	if f.parting == partingRemoving {
+	if f.deletion == deletionRemoving {
 		outcome = r.run(within, f, undo)
-		_, done := outcome.(loop.Done)
 		switch {
-		case done:
-			f.parting, f.memory.installed = partingDone, f.memory.installed.Afresh()
+		case outcome.Is(loop.Done):
+			f.deletion, f.memory.installed = deletionDone, f.memory.installed.Afresh()
 			outcome = goingOutcome(f)
 		case r.lostWhileGoing(within, f, outcome):
-			f.parting = partingUnreachable
+			f.deletion = deletionUnreachable
 			outcome = goingOutcome(f)
 		}
 	}
@@ -182,8 +177,8 @@ func (r *Reconciler) goWithCluster(within context.Context, f *facts, outcome loo
 	return r.inTime(f, f.backOff(f.overdue(within, outcome), r.Clock.Now()))
 }
 
-// goingOutcome is how an installation stands that lives, and is not removed now.
-func goingOutcome(f *facts) loop.Outcome {
+// goingOutcome is the outcome for an installation that is not being deleted and is not removed now.
+func goingOutcome(f *facts) *loop.Outcome {
 	message := fmt.Sprintf("cluster %q is being deleted", f.cluster.Name)
 	if why := f.leftText(); why != "" {
 		message += ": " + why
@@ -191,23 +186,25 @@ func goingOutcome(f *facts) loop.Outcome {
 	return waiting(kubermaticv1.ReasonClusterNotReady, message, 0)
 }
 
-// leftText says why what was to be removed is left; empty where nothing was.
+// leftText says why objects remain that were to be removed; empty if there are none.
 func (f *facts) leftText() string {
-	switch f.parting {
-	case partingUnreachable:
-		return "its API server does not answer, so what was to be removed is left, and goes with it or stays"
-	case partingOverdue:
-		return "what was to be removed before did not go in time, and goes with it or stays"
-	case partingUnreadable:
-		return "what was to be removed before can't be read from its record, and goes with it or stays"
+	switch f.deletion {
+	case deletionUnreachable:
+		return "its API server does not answer, so the removed installation's objects are deleted with the cluster or stay"
+	case deletionOverdue:
+		return "the installation's objects were not removed in time, and are deleted with the cluster or stay"
+	case deletionUnreadable:
+		return "the installation's record can't be read, so its objects are deleted with the cluster or stay"
 	}
 	return ""
 }
 
-// isLeft says whether a removal ended, and left something, for another reason than that nobody answers.
-func (f *facts) isLeft() bool { return f.parting == partingOverdue || f.parting == partingUnreadable }
+// isLeft says whether a removal ended and left objects for another reason than a silent API server.
+func (f *facts) isLeft() bool {
+	return f.deletion == deletionOverdue || f.deletion == deletionUnreadable
+}
 
-// noteLeft remembers what a removal left, for reportLeft. It happens once: afterwards the status no longer asks for a
+// noteLeft records a removal's leftovers, for reportLeft. It happens once: afterwards the status no longer asks for a
 // removal, or the finalizer is gone.
 func (f *facts) noteLeft() {
 	isHeld := slices.Contains(f.installation.Finalizers, kubermaticv1.FinalizerCleanupInstallation)
@@ -224,44 +221,32 @@ func (r *Reconciler) reportLeft(ctx context.Context, f *facts) {
 	}
 }
 
-// inTime has the next pass of a removal begin no later than the time for it ends, or that for an API
-// server to answer.
-func (r *Reconciler) inTime(f *facts, outcome loop.Outcome) loop.Outcome {
+// inTime makes the next reconciliation of a removal begin before the time for it, or for an answer of the API server,
+// ends.
+func (r *Reconciler) inTime(f *facts, outcome *loop.Outcome) *loop.Outcome {
 	left := r.timeToGo(f)
 	switch {
-	case f.parting == partingUnreachable:
-	case f.parting != partingRemoving:
+	case f.deletion == deletionUnreachable:
+	case f.deletion != deletionRemoving:
 		return outcome
 	case !f.memory.cutOff.IsZero():
 		left = min(left, r.untilGivenUp(f))
 	}
-	left = max(left, time.Second)
-	switch o := outcome.(type) {
-	case loop.RetryAt:
-		o.After = backoff.Sooner(o.After, left)
-		return o
-	case loop.Waiting:
-		o.Recheck = backoff.Sooner(o.Recheck, left)
-		return o
-	case loop.Stalled:
-		o.Recheck = backoff.Sooner(o.Recheck, left)
-		return o
-	}
-	return outcome
+	return outcome.Within(max(left, time.Second), loop.RetryAt, loop.Waiting, loop.Stalled)
 }
 
-// projectParting says what an installation has left in a cluster that is being deleted: neighbours
-// go by that.
-func (f *facts) projectParting() {
+// projectDeletion shows in the status whether an installation has objects left in a cluster that is being deleted. Other
+// installations read it.
+func (f *facts) projectDeletion() {
 	state := &f.installation.Status
-	switch f.parting {
-	case partingRemoving:
+	switch f.deletion {
+	case deletionRemoving:
 		state.OnClusterDeletion = kubermaticv1.ClusterDeletionRemove
-	case partingLetGo, partingOverdue, partingUnreadable:
+	case deletionReleased, deletionOverdue, deletionUnreadable:
 		state.OnClusterDeletion = ""
-	case partingDone:
+	case deletionDone:
 		if state.LastApplied == nil && state.OnClusterDeletion == "" {
-			return // it never had anything
+			return // it never had objects
 		}
 		state.OnClusterDeletion, state.Version, state.Artifact, state.LastApplied = "", "", nil, nil
 		state.Release, state.Objects, state.Unhealthy = nil, nil, nil

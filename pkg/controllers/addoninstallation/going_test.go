@@ -16,21 +16,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/pkg/clusters/ownership"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/given"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
-// atTheEnd is a version of which a word says what becomes of it when its Cluster is deleted.
-func (w *world) atTheEnd(word kubermaticv1.OnClusterDeletion) kubermaticv1.AddonVersion {
+// atTheEnd is a version with that value of onClusterDeletion.
+func (w *world) atTheEnd(choice kubermaticv1.OnClusterDeletion) kubermaticv1.AddonVersion {
 	made := w.version(offered{version: "1.0.0"})
-	made.Template.OnClusterDeletion = word
+	made.Template.OnClusterDeletion = choice
 	return made
 }
 
-// offerEnds offers add-ons removed, of which installations are removed with their cluster, cni, the same with a slot and Core, and left,
-// which says nothing.
+// offerEnds offers add-ons removed, whose installations are removed with their cluster, cni, the same with a slot and
+// Core, and left, which sets nothing.
 func (w *world) offerEnds() {
 	w.t.Helper()
 	removed := []kubermaticv1.AddonVersion{w.atTheEnd(kubermaticv1.ClusterDeletionRemove)}
@@ -39,7 +39,8 @@ func (w *world) offerEnds() {
 	w.offer("left", kubermaticv1.CatalogueCustom, w.atTheEnd(""))
 }
 
-// holdCluster has a Cluster stay while it is being deleted, as those do who clean up after it; without finalizers it may go.
+// holdCluster makes a Cluster stay during its deletion, as controllers that clean up do; without finalizers it is
+// released.
 func (w *world) holdCluster(object client.Object, finalizers ...string) {
 	w.t.Helper()
 	expect.Eventually(w.t, expect.Patience, func() error {
@@ -51,7 +52,7 @@ func (w *world) holdCluster(object client.Object, finalizers ...string) {
 	})
 }
 
-// endCluster deletes a Cluster that somebody's finalizer holds until the end of the test.
+// endCluster deletes a Cluster that a foreign finalizer holds until the end of the test.
 func (w *world) endCluster(object client.Object) {
 	w.t.Helper()
 	w.holdCluster(object, finalizerOfTest)
@@ -63,7 +64,7 @@ func (w *world) endCluster(object client.Object) {
 	})
 }
 
-// holdSettings has an object of the user cluster stay although it is deleted; false lets it go.
+// holdSettings makes an object of the user cluster stay after its deletion; false releases it.
 func (w *world) holdSettings(object *kubermaticv1.AddonInstallation, isHeld bool) {
 	w.t.Helper()
 	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: object.Spec.TargetNamespace, Name: "settings"}}
@@ -82,7 +83,8 @@ func (w *world) holdSettings(object *kubermaticv1.AddonInstallation, isHeld bool
 	})
 }
 
-// expectEnded waits until an installation that lives has nothing any more, by its status and in the user cluster.
+// expectEnded waits until an installation that is not being deleted has no objects left, in its status and in the user
+// cluster.
 func (w *world) expectEnded(objects ...*kubermaticv1.AddonInstallation) {
 	w.t.Helper()
 	for _, object := range objects {
@@ -104,7 +106,7 @@ func (w *world) expectEnded(objects ...*kubermaticv1.AddonInstallation) {
 	}
 }
 
-// deletedSettings are the namespaces of settings that were deleted, in order, of calls.
+// deletedSettings are the namespaces of deleted settings, in the order of calls.
 func deletedSettings(calls []string) (namespaces []string) {
 	for _, call := range calls {
 		path, isDeletion := strings.CutPrefix(call, "DELETE /api/v1/namespaces/")
@@ -115,8 +117,9 @@ func deletedSettings(calls []string) (namespaces []string) {
 	return slices.Compact(namespaces)
 }
 
-// Red when what is to be removed is not (part gives LetGo), goes in another order than others that are removed (BeforeRemoval with false), when a
-// core add-on that is protected stays, when what is let go gets a call, or when the status or the records keep what went.
+// TestAddonsAreRemovedWhileTheirClusterGoes fails if objects to remove are not removed (part returns LetGo), or in
+// another order than in other removals (BeforeRemoval with false), if a protected core add-on stays, if released
+// installations cause a call, or if the status or the records keep removed objects.
 func TestAddonsAreRemovedWhileTheirClusterGoes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -125,18 +128,18 @@ func TestAddonsAreRemovedWhileTheirClusterGoes(t *testing.T) {
 	cni := given.Installation(w.namespace, "cni", "cni", w.unique("cni"), given.NewNamespace, given.Core)
 	cni.Finalizers = []string{kubermaticv1.FinalizerCoreProtection}
 	w.create(cni)
-	db, web, left := w.wish("db", "removed", ""), w.wish("web", "removed", "", "db"), w.wish("left", "left", "", "db")
+	db, web, left := w.request("db", "removed", ""), w.request("web", "removed", "", "db"), w.request("left", "left", "", "db")
 	w.start()
 	for _, object := range []*kubermaticv1.AddonInstallation{cni, db, web, left} {
 		w.expectInstalled(object, "1.0.0", "")
 	}
 	w.holdSettings(web, true)
-	w.delete(cni) // protected, it lives
+	w.delete(cni) // it is protected, so it is not removed itself
 	w.expectReady(cni, kubermaticv1.ReasonReady)
 	heard.sinceThen()
 
 	w.endCluster(w.cluster)
-	w.expectReady(web, kubermaticv1.ReasonRemoving, "still to go")
+	w.expectReady(web, kubermaticv1.ReasonRemoving, "not removed yet")
 	w.expectReady(db, kubermaticv1.ReasonWaitingForOrder, "removal", `installation "web"`)
 	w.expectReady(cni, kubermaticv1.ReasonWaitingForOrder, "removal of installation")
 	w.holdSettings(web, false)
@@ -166,8 +169,8 @@ func TestAddonsAreRemovedWhileTheirClusterGoes(t *testing.T) {
 	w.expectEvents(left, "Normal Applied")
 }
 
-// Red when a default that nobody wrote, or LetGo, makes a call to a cluster that goes, or neighbours wait for what deletionPolicy lets go
-// (projectParting without partingLetGo).
+// TestWhatIsLetGoGetsNoCall fails if an unset default, or LetGo, causes a call to a cluster that is being deleted, or
+// if neighbours wait for an installation that deletionPolicy releases (projectDeletion without deletionReleased).
 func TestWhatIsLetGoGetsNoCall(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -175,7 +178,7 @@ func TestWhatIsLetGoGetsNoCall(t *testing.T) {
 	w.offer("plain", kubermaticv1.CatalogueCustom, w.atTheEnd(""))
 	w.offer("worded", kubermaticv1.CatalogueCustom, w.atTheEnd(kubermaticv1.ClusterDeletionLetGo))
 	w.offer("removed", kubermaticv1.CatalogueCustom, w.atTheEnd(kubermaticv1.ClusterDeletionRemove))
-	plain, worded, orphan := w.wish("plain", "plain", ""), w.wish("worded", "worded", ""), w.wish("orphan", "removed", "")
+	plain, worded, orphan := w.request("plain", "plain", ""), w.request("worded", "worded", ""), w.request("orphan", "removed", "")
 	w.edit(orphan, func(object *kubermaticv1.AddonInstallation) { object.Spec.DeletionPolicy = kubermaticv1.DeletionOrphan })
 	w.start()
 	all := []*kubermaticv1.AddonInstallation{plain, worded, orphan}
@@ -202,13 +205,13 @@ func TestWhatIsLetGoGetsNoCall(t *testing.T) {
 	}
 }
 
-// Red when something is written to a cluster that is paused, also where it is being deleted.
+// TestAPausedClusterIsNotWrittenWhileItGoes fails if a paused cluster is written to, also while it is being deleted.
 func TestAPausedClusterIsNotWrittenWhileItGoes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	heard := w.overhear()
 	w.offerEnds()
-	lives, goes := w.wish("lives", "removed", ""), w.wish("goes", "removed", "")
+	lives, goes := w.request("lives", "removed", ""), w.request("goes", "removed", "")
 	w.start()
 	w.expectInstalled(lives, "1.0.0", "")
 	w.expectInstalled(goes, "1.0.0", "")
@@ -226,15 +229,15 @@ func TestAPausedClusterIsNotWrittenWhileItGoes(t *testing.T) {
 	}
 }
 
-// Red when an API server that does not answer is waited for (lostWhileGoing false, or isCutOff), or when one that answers again in time is not
-// gone on with.
+// TestADeadAPIServerIsNotWaitedFor fails if a removal waits for an API server that does not answer (lostWhileGoing
+// false, or isCutOff), or if it does not continue when the server answers again in time.
 func TestADeadAPIServerIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	gate, _ := w.gated()
 	w.goingTime = 2 * time.Minute
 	w.offerEnds()
-	lives, goes, late := w.wish("lives", "removed", ""), w.wish("goes", "removed", ""), w.wish("late", "removed", "")
+	lives, goes, late := w.request("lives", "removed", ""), w.request("goes", "removed", ""), w.request("late", "removed", "")
 	w.start()
 	for _, object := range []*kubermaticv1.AddonInstallation{lives, goes, late} {
 		w.expectInstalled(object, "1.0.0", "")
@@ -254,13 +257,14 @@ func TestADeadAPIServerIsNotWaitedFor(t *testing.T) {
 	w.expectEnded(lives)
 }
 
-// Red when an installation is let go since its API server does not answer for a moment (isGivenUp at once).
+// TestALostCallLetsNothingGo fails if an installation is released because its API server does not answer for a moment
+// (isGivenUp at once).
 func TestALostCallLetsNothingGo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	gate, _ := w.gated()
 	w.offerEnds()
-	lives, goes := w.wish("lives", "removed", ""), w.wish("goes", "removed", "")
+	lives, goes := w.request("lives", "removed", ""), w.request("goes", "removed", "")
 	w.start()
 	w.expectInstalled(lives, "1.0.0", "")
 	w.expectInstalled(goes, "1.0.0", "")
@@ -278,16 +282,17 @@ func TestALostCallLetsNothingGo(t *testing.T) {
 	w.expectNoEvent(kubermaticv1.EventLeftBehind)
 }
 
-// Red when a removal that does not end holds an installation for longer than it may (timeToGo without an end), or for less; when it takes
-// all of that time from what it comes after (removalTimeout without its end); when an installation that lives is removed further; or when
-// that is not told, or told twice, also of what the finalizers of others hold.
+// TestARemovalThatNeverEndsHoldsNothing fails if an endless removal holds an installation for longer than allowed
+// (timeToGo without an end), or for less; if it uses up the time of those that wait for it (removalTimeout without its
+// end); if the removal of an installation that is not being deleted continues; or if that is not reported, or reported
+// twice, also for finalizers of others.
 func TestARemovalThatNeverEndsHoldsNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.clock, w.goingTime = kit.RunningClock(t), 30*time.Minute
 	w.offerEnds()
-	lives, goes := w.wish("lives", "removed", ""), w.wish("goes", "removed", "")
-	waits := w.wish("waits", "removed", "")
+	lives, goes := w.request("lives", "removed", ""), w.request("goes", "removed", "")
+	waits := w.request("waits", "removed", "")
 	w.dependOn(lives, "waits")
 	w.start()
 	for _, object := range []*kubermaticv1.AddonInstallation{waits, lives, goes} {
@@ -301,8 +306,8 @@ func TestARemovalThatNeverEndsHoldsNothing(t *testing.T) {
 	w.edit(goes, func(object *kubermaticv1.AddonInstallation) { object.Finalizers = append(object.Finalizers, others) })
 	w.endCluster(w.cluster)
 	w.delete(goes)
-	w.expectReady(goes, kubermaticv1.ReasonRemoving, "still to go")
-	w.expectReady(lives, kubermaticv1.ReasonRemoving, "still to go")
+	w.expectReady(goes, kubermaticv1.ReasonRemoving, "not removed yet")
+	w.expectReady(lives, kubermaticv1.ReasonRemoving, "not removed yet")
 	w.clock.Step(w.goingTime / 3)
 	w.afterAnother(waits)
 	w.expectEnded(waits)
@@ -321,10 +326,10 @@ func TestARemovalThatNeverEndsHoldsNothing(t *testing.T) {
 		}
 		return nil
 	})
-	w.annotate(goes, kubermaticv1.AnnotationReconcileAt, "again") // a pass over what others hold
-	w.expectReady(lives, kubermaticv1.ReasonClusterNotReady, "did not go in time")
+	w.annotate(goes, kubermaticv1.AnnotationReconcileAt, "again") // a reconciliation of an installation that others hold
+	w.expectReady(lives, kubermaticv1.ReasonClusterNotReady, "were not removed in time")
 	for _, object := range []*kubermaticv1.AddonInstallation{lives, goes} {
-		w.expectEvent(kubermaticv1.EventLeftBehind, object, w.cluster.Name, "did not go in time")
+		w.expectEvent(kubermaticv1.EventLeftBehind, object, w.cluster.Name, "were not removed in time")
 	}
 	w.annotate(lives, kubermaticv1.AnnotationReconcileAt, "again")
 	w.holdSettings(lives, false)
@@ -339,12 +344,12 @@ func TestARemovalThatNeverEndsHoldsNothing(t *testing.T) {
 	expect.Gone(t, w.seed, goes)
 }
 
-// expectLeftOnce says that it was told once of an installation that something of it is left.
+// expectLeftOnce checks that leftovers of an installation were reported once.
 func (w *world) expectLeftOnce(object *kubermaticv1.AddonInstallation) {
 	w.t.Helper()
 	count := 0
-	for _, told := range w.events(object) {
-		if told == "Warning "+kubermaticv1.EventLeftBehind {
+	for _, reported := range w.events(object) {
+		if reported == "Warning "+kubermaticv1.EventLeftBehind {
 			count++
 		}
 	}
@@ -353,14 +358,15 @@ func (w *world) expectLeftOnce(object *kubermaticv1.AddonInstallation) {
 	}
 }
 
-// Red when a record that can't be read ends a removal and nobody is told (part without partingUnreadable), when neighbours wait for that, or
-// when it is told twice, or of what has no record any more, which is removed as a rule.
-func TestWhatCannotBeReadWhileItsClusterGoesIsTold(t *testing.T) {
+// TestWhatCannotBeReadWhileItsClusterGoesIsReported fails if an unreadable record ends a removal without a report (part
+// without deletionUnreadable), if neighbours wait for that, or if it is reported twice, or for an installation without a
+// record, which is removed normally.
+func TestWhatCannotBeReadWhileItsClusterGoesIsReported(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.offerEnds()
-	lives, goes := w.wish("lives", "removed", ""), w.wish("goes", "removed", "")
-	none := w.wish("none", "removed", "")
+	lives, goes := w.request("lives", "removed", ""), w.request("goes", "removed", "")
+	none := w.request("none", "removed", "")
 	stop := w.startUntil()
 	for _, object := range []*kubermaticv1.AddonInstallation{lives, goes, none} {
 		w.expectInstalled(object, "1.0.0", "")
@@ -395,8 +401,8 @@ func TestWhatCannotBeReadWhileItsClusterGoesIsTold(t *testing.T) {
 	w.delete(lives)
 	expect.Gone(t, w.seed, lives)
 	w.expectLeftOnce(lives)
-	if told := w.events(none); slices.Contains(told, "Warning "+kubermaticv1.EventLeftBehind) {
-		t.Errorf("of what has no record it is told %q", told)
+	if reported := w.events(none); slices.Contains(reported, "Warning "+kubermaticv1.EventLeftBehind) {
+		t.Errorf("of what has no record it is told %q", reported)
 	}
 	for _, object := range []*kubermaticv1.AddonInstallation{lives, goes} {
 		if w.installed(object) != "1.0.0" {
@@ -405,19 +411,20 @@ func TestWhatCannotBeReadWhileItsClusterGoesIsTold(t *testing.T) {
 	}
 }
 
-// Red when a manager that comes up in the middle does not go on, begins in another order, or takes the deletion for older or younger.
+// TestARestartGoesOnWithWhatGoes fails if a manager that starts during a removal does not continue it, uses another
+// order, or a wrong time of the deletion.
 func TestARestartGoesOnWithWhatGoes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	heard := w.overhear()
 	w.offerEnds()
-	db, web := w.wish("db", "removed", ""), w.wish("web", "removed", "", "db")
+	db, web := w.request("db", "removed", ""), w.request("web", "removed", "", "db")
 	stop := w.startUntil()
 	w.expectInstalled(db, "1.0.0", "")
 	w.expectInstalled(web, "1.0.0", "")
 	w.holdSettings(web, true)
 	w.endCluster(w.cluster)
-	w.expectReady(web, kubermaticv1.ReasonRemoving, "still to go")
+	w.expectReady(web, kubermaticv1.ReasonRemoving, "not removed yet")
 	w.expectReady(db, kubermaticv1.ReasonWaitingForOrder)
 	stop()
 	w.start()
@@ -433,8 +440,8 @@ func TestARestartGoesOnWithWhatGoes(t *testing.T) {
 	}
 }
 
-// Red when one that went keeps a namespace that it shared (others with those that have nothing), or made (nameOf with them), or when what is
-// let go loses its own.
+// TestASharedNamespaceGoesWithTheLast fails if a removed installation keeps a namespace that it shared (others with
+// those that have nothing), or created (nameOf with them), or if a released one loses its own.
 func TestASharedNamespaceGoesWithTheLast(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -452,7 +459,7 @@ func TestASharedNamespaceGoesWithTheLast(t *testing.T) {
 	shared, kept := w.unique("shared"), w.unique("kept")
 	w.start()
 	made := into("a", "removed", shared)
-	w.ready(made) // it makes the namespace, and is not the last to go
+	w.ready(made) // it creates the namespace, and is not the last one removed
 	going := []*kubermaticv1.AddonInstallation{made, into("b", "second", shared), into("c", "second", kept)}
 	left := into("d", "left", kept)
 	for _, object := range append(going, left) {
@@ -467,7 +474,8 @@ func TestASharedNamespaceGoesWithTheLast(t *testing.T) {
 	}
 }
 
-// Red when an edit that says only what becomes of an add-on at the end has it rendered or written anew, or does not reach what is installed.
+// TestTheEndIsOnRecordWithoutAWrite fails if an edit of onClusterDeletion alone renders or writes the add-on again, or
+// does not reach the installed one.
 func TestTheEndIsOnRecordWithoutAWrite(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -478,36 +486,37 @@ func TestTheEndIsOnRecordWithoutAWrite(t *testing.T) {
 		w.renderers[method] = countedObjects{one, made}
 	}
 	w.offer("plain", kubermaticv1.CatalogueCustom, w.atTheEnd(""))
-	object := w.wish("plain", "plain", "")
+	object := w.request("plain", "plain", "")
 	w.start()
 	w.expectInstalled(object, "1.0.0", "")
 	applied, rendered := object.Status.LastApplied, made.objects.Load()
-	for _, word := range []kubermaticv1.OnClusterDeletion{
+	for _, choice := range []kubermaticv1.OnClusterDeletion{
 		kubermaticv1.ClusterDeletionRemove, kubermaticv1.ClusterDeletionLetGo, kubermaticv1.ClusterDeletionRemove,
 	} {
 		heard.writesSinceThen()
-		w.offer("plain", kubermaticv1.CatalogueCustom, w.atTheEnd(word))
+		w.offer("plain", kubermaticv1.CatalogueCustom, w.atTheEnd(choice))
 		expect.Object(t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
-			is, want := object.Status.OnClusterDeletion, word == kubermaticv1.ClusterDeletionRemove
+			is, want := object.Status.OnClusterDeletion, choice == kubermaticv1.ClusterDeletionRemove
 			if (is == kubermaticv1.ClusterDeletionRemove) != want {
-				return fmt.Errorf("the status says %q, wanted %s", is, word)
+				return fmt.Errorf("the status says %q, wanted %s", is, choice)
 			}
 			return nil
 		})
 		if writes := heard.writesSinceThen(); len(writes) > 0 {
-			t.Errorf("%s was written to the user cluster: %q", word, writes)
+			t.Errorf("%s was written to the user cluster: %q", choice, writes)
 		}
 	}
 	if diff := cmp.Diff(applied, object.Status.LastApplied); diff != "" || made.objects.Load() != rendered {
 		t.Errorf("it was rendered or applied again (%s): %s", made, diff)
 	}
-	w.withdraw("plain") // what is on record counts
+	w.withdraw("plain") // the record counts
 	w.expectReady(object, kubermaticv1.ReasonWithdrawn)
 	w.endCluster(w.cluster)
 	w.expectEnded(object)
 }
 
-// Red when a Cluster of Cluster API is not like KKP's, or when a neighbour in its namespace loses anything, or is written.
+// TestAClusterOfATeamTakesItsOwnAlong fails if a Cluster of Cluster API differs from KKP's, or if another one in its
+// namespace loses or gets a write.
 func TestAClusterOfATeamTakesItsOwnAlong(t *testing.T) {
 	t.Parallel()
 	m := newTeam(t)
@@ -516,8 +525,8 @@ func TestAClusterOfATeamTakesItsOwnAlong(t *testing.T) {
 	one := m.add("one", "both")
 	m.add("two", "elsewhere")
 	m.start()
-	goes, stays := m.wishIn("one", "one-web", "web"), m.wishIn("two", "two-web", "web", "two-db")
-	base := m.wishIn("two", "two-db", "web")
+	goes, stays := m.requestIn("one", "one-web", "web"), m.requestIn("two", "two-web", "web", "two-db")
+	base := m.requestIn("two", "two-db", "web")
 	m.edit(base, func(object *kubermaticv1.AddonInstallation) {
 		object.Spec.TargetNamespace, object.Spec.CreateNamespace = into+"-db", true
 	})

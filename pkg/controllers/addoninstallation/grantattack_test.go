@@ -14,12 +14,13 @@ import (
 	"sigs.k8s.io/yaml"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/ownership"
-	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/pkg/clusters/ownership"
+	"github.com/trellis-addons/trellis/pkg/install/revision"
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
-// refuseQuoting has the user cluster's API server refuse ConfigMaps with the canary, and quote it alone: it is a part of the text only.
+// refuseQuoting makes the user cluster's API server refuse ConfigMaps with the canary, and quote only the canary, which
+// is a part of the text.
 func (w *world) refuseQuoting() {
 	w.t.Helper()
 	name := w.namespace + "-quotes"
@@ -57,15 +58,15 @@ func (w *world) refuseQuoting() {
 	})
 }
 
-// expectUntold complains where something that is said of an installation, or was logged, holds a text.
+// expectUntold reports an error if the status, an event or the log of an installation contains a text.
 func (w *world) expectUntold(object *kubermaticv1.AddonInstallation, logged, text string) {
 	w.t.Helper()
 	var events corev1.EventList
 	expect.List(w.t, w.seed, &events, client.InNamespace(w.namespace))
 	expect.Read(w.t, w.seed, object)
-	told, err := yaml.Marshal([]any{object, events})
+	reported, err := yaml.Marshal([]any{object, events})
 	expect.NoError(w.t, err)
-	for place, all := range map[string]string{"the installation and events": string(told), "the log": logged} {
+	for place, all := range map[string]string{"the installation and events": string(reported), "the log": logged} {
 		for line := range strings.Lines(all) {
 			if strings.Contains(line, text) {
 				w.t.Errorf("what the Secret holds stands in %s: %s", place, line)
@@ -77,9 +78,9 @@ func (w *world) expectUntold(object *kubermaticv1.AddonInstallation, logged, tex
 	}
 }
 
-// A user cluster refuses what has a granted value inside of a longer text, and quotes the value. Red when conditions, which events
-// and the log repeat, are written without hideValues.
-func TestAnswersOfTheUserClusterTellNoGrantedValue(t *testing.T) {
+// A user cluster refuses an object that contains a granted value inside a longer text, and quotes the value. It fails
+// if conditions, which events and the log repeat, are written without hideValues.
+func TestAnswersOfTheUserClusterShowNoGrantedValue(t *testing.T) {
 	t.Parallel()
 	w, logged := grantWorld(t)
 	w.refuseQuoting()
@@ -94,8 +95,9 @@ func TestAnswersOfTheUserClusterTellNoGrantedValue(t *testing.T) {
 	w.expectUntold(object, logged(), canary)
 }
 
-// What a set let go keeps a grant that is void: nothing is rendered, whatever else is edited, and that is said, until the annotation is
-// taken off. Red when claimsGrant does not look at the record (the edit is rendered without the values).
+// An installation that a set released keeps an invalid grant: nothing is rendered after any edit, and the status
+// reports it, until the annotation is removed. It fails if claimsGrant does not look at the record (the edit is
+// rendered without the values).
 func TestAReleasedInstallationWithAVoidGrantIsNotRendered(t *testing.T) {
 	t.Parallel()
 	w, _ := grantWorld(t)
@@ -119,9 +121,10 @@ func TestAReleasedInstallationWithAVoidGrantIsNotRendered(t *testing.T) {
 	w.expectGranted(object, kubermaticv1.ReasonReady, "", "1.0.0")
 }
 
-// A grant is void once anything that it was signed for is another thing, and for another installation under the same name; values that
-// could shape templates are refused beside it, by no place in the Secret. Red without valuesTemplate, addonRef.digest, set or UID
-// in markFor (target namespace and release name can't be changed), without checkMarks of the installation's valuesTemplate, and without hasReserved.
+// A grant is invalid once any signed field changes, and for another installation of the same name. Values that could
+// shape templates are refused, without naming their place in the Secret. It fails without valuesTemplate,
+// addonRef.digest, set or UID in markFor (target namespace and release name are immutable), without checkMarks of the
+// installation's valuesTemplate, and without hasReserved.
 func TestAnEditedInstallationHasNoGrant(t *testing.T) {
 	t.Parallel()
 	w, _ := grantWorld(t)
@@ -164,9 +167,9 @@ func TestAnEditedInstallationHasNoGrant(t *testing.T) {
 	w.expectGranted(reserved, kubermaticv1.ReasonValuesMissing, `or the reserved key "kkp"`, "")
 }
 
-// A granted value ends a version, which is given up, and the Secret is changed after that: nobody knows the value any more whose end is
-// still told. Red when GiveWay records the words of the end as they are.
-func TestWhatARollbackTellsHoldsNoGrantedValue(t *testing.T) {
+// A granted value makes a version fail, which is rolled back, and then the Secret changes: the value in the recorded
+// message of the failure is no longer known. It fails if GiveWay records the message unmasked.
+func TestWhatARollbackReportsHoldsNoGrantedValue(t *testing.T) {
 	t.Parallel()
 	w, logged := grantWorld(t)
 	version := w.content("1.0.0", kubermaticv1.MethodGoTemplate, "given-up", map[string]string{

@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/installation"
+	"github.com/trellis-addons/trellis/pkg/fleet/installation"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/given"
 )
@@ -21,7 +21,7 @@ const (
 	canary   = "canary-of-the-platform"
 )
 
-// grantWorld is a seed with the key of marks and an add-on of which version 1.0.0 and 2.0.0 are there. What is logged comes too.
+// grantWorld is a seed with the key of marks and an add-on with versions 1.0.0 and 2.0.0. It also returns the log.
 func grantWorld(t *testing.T) (*world, func() string) {
 	t.Helper()
 	w := newWorld(t)
@@ -31,7 +31,7 @@ func grantWorld(t *testing.T) (*world, func() string) {
 		mutex.Lock()
 		defer mutex.Unlock()
 		fmt.Fprintln(&log, prefix, args)
-	}, funcr.Options{Verbosity: 6}) // the most that a manager logs: from 8 on client-go writes bodies
+	}, funcr.Options{Verbosity: 6}) // the highest level of a manager: from 8 on client-go logs bodies
 	w.markWith([]byte(grantKey))
 	w.publish("granted", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"}, offered{version: "2.0.0"})
 	w.mark("granted", []byte(grantKey), nothing)
@@ -43,7 +43,7 @@ func grantWorld(t *testing.T) (*world, func() string) {
 	}
 }
 
-// ofSet installs as the controller of sets does, at first without a grant that holds.
+// ofSet creates an installation as the controller of sets does, at first without a valid grant.
 func (w *world) ofSet(name string) *kubermaticv1.AddonInstallation {
 	w.t.Helper()
 	object := given.Installation(w.namespace, name, "granted", w.unique(name), given.In("1.0.0"), given.NewNamespace)
@@ -80,21 +80,21 @@ func (w *world) putPlatform(data []byte) {
 	expect.Update(w.t, w.seed, w.platformSecret(data))
 }
 
-// expectGranted waits for the reason of ValuesResolved or Ready and what the user cluster has.
+// expectGranted waits for a reason of ValuesResolved or Ready and for content of the user cluster.
 func (w *world) expectGranted(object *kubermaticv1.AddonInstallation, reason, says, has string) {
 	w.t.Helper()
 	expect.Object(w.t, w.seed, object, func(live *kubermaticv1.AddonInstallation) error {
-		told := fmt.Sprintf("%+v", live.Status.Conditions)
-		if !strings.Contains(told, "Reason:"+reason+" ") || !strings.Contains(told, says) || w.installed(live) != has {
-			return fmt.Errorf("the user cluster has %q, want %q; conditions %s, want %s: %s", w.installed(live), has, told, reason, says)
+		reported := fmt.Sprintf("%+v", live.Status.Conditions)
+		if !strings.Contains(reported, "Reason:"+reason+" ") || !strings.Contains(reported, says) || w.installed(live) != has {
+			return fmt.Errorf("the user cluster has %q, want %q; conditions %s, want %s: %s", w.installed(live), has, reported, reason, says)
 		}
 		return nil
 	})
 }
 
-// The platform's values come to where they are granted, once they are there, and stand nowhere else; after a change of the Secret what
-// is applied is looked after until the grant follows. Red when the layer is not merged (FromPlatform), when the digest is not compared
-// (granted), and when lastApplied does not have it.
+// The platform's values reach the installations to which they are granted once the Secret exists, and are nowhere else.
+// After a change of the Secret the applied revision is maintained until the grant follows. It fails if the layer is not
+// merged (FromPlatform), if the digest is not compared (granted), and if lastApplied lacks it.
 func TestGrantedValuesAreInstalled(t *testing.T) {
 	t.Parallel()
 	w, logged := grantWorld(t)
@@ -122,8 +122,9 @@ func TestGrantedValuesAreInstalled(t *testing.T) {
 	w.expectUntold(object, logged(), canary)
 }
 
-// A grant holds for what the set wrote alone, and content that can't be used is told by the Secret's name. Red when Granted does not
-// verify the mark (anything is rendered), and when an error of the content is told as it is.
+// A grant is valid only for the object that the set wrote, and unusable content is reported with the Secret's name. It
+// fails if Granted does not verify the mark (anything is rendered), and if an error of the content is reported
+// unmasked.
 func TestWhatIsNotGrantedIsNotInstalled(t *testing.T) {
 	t.Parallel()
 	w, _ := grantWorld(t)
@@ -153,7 +154,7 @@ func TestWhatIsNotGrantedIsNotInstalled(t *testing.T) {
 	}
 }
 
-// Without the labels of a set the annotation means nothing. Red when claimsGrant looks at the annotation alone.
+// Without the labels of a set the annotation has no effect. It fails if claimsGrant only looks at the annotation.
 func TestAnAnnotationOfATenantIsIgnored(t *testing.T) {
 	t.Parallel()
 	w, _ := grantWorld(t)

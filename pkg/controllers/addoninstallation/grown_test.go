@@ -5,16 +5,16 @@ import (
 	"testing"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/install/revision"
 )
 
-// What a user cluster adds to a record beyond its objects is laid to the cluster, and nothing is concluded from it. Red when it is
-// told as a call on the seed that failed.
+// Additions of a user cluster to a record beyond its objects are reported as the cluster's fault, and have no effect.
+// It fails if they are reported as a failed call on the seed.
 func TestGrowthIsLaidToTheCluster(t *testing.T) {
 	grown := &revision.GrowthError{Secret: "addon-a-1", Installation: "web", Have: 5_500_000, Max: 70_000}
-	outcome, ok := failed(fmt.Errorf("saving: %w", grown)).(loop.RetryAt)
-	if !ok || outcome.Reason != kubermaticv1.ReasonClusterMisbehaves || !outcome.Unknown || outcome.Message != grown.Error() {
+	outcome := failed(fmt.Errorf("saving: %w", grown))
+	if !outcome.Is(loop.RetryAt) || outcome.Reason != kubermaticv1.ReasonClusterMisbehaves || !outcome.Unknown || outcome.Message != grown.Error() {
 		t.Errorf("got %+v", outcome)
 	}
 }

@@ -2,18 +2,13 @@ package addoninstallation
 
 import (
 	"cmp"
-	"fmt"
-
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/conditions"
-	"github.com/trellis-addons/trellis/pkg/installer"
+	"github.com/trellis-addons/trellis/pkg/install/installer"
 )
 
-// healthOf is what a record has of how a version is judged: under another name of the add-on, its Lease
-// has the name that it had.
+// healthOf are a version's health rules for the record. Under another name of the add-on, its Lease keeps the previous
+// name.
 func healthOf(template *kubermaticv1.Template, addon string) *kubermaticv1.HealthCheck {
 	check := template.Health.DeepCopy()
 	if check != nil && check.Mode == kubermaticv1.HealthByLease {
@@ -25,38 +20,16 @@ func healthOf(template *kubermaticv1.Template, addon string) *kubermaticv1.Healt
 	return check
 }
 
-// isUnwatched says that the installed version asks for no judgement of its health.
-func isUnwatched(pass *installer.Pass) bool {
-	record := pass.Record()
+// isUnwatched says that the installed version opts out of health checks.
+func isUnwatched(run *installer.Run) bool {
+	record := run.Record()
 	return record != nil && record.Health != nil && record.Health.Mode == kubermaticv1.HealthUnwatched
 }
 
-// wellBy is what condition Healthy says where it is True.
-func wellBy(pass *installer.Pass) (reason, message string) {
-	if isUnwatched(pass) {
-		return kubermaticv1.ReasonNotWatched, "the version asks that nobody judges its health"
+// wellBy are reason and message of condition Healthy if it is True.
+func wellBy(run *installer.Run) (reason, message string) {
+	if isUnwatched(run) {
+		return kubermaticv1.ReasonNotWatched, "the version turns health checks off"
 	}
 	return kubermaticv1.ReasonHealthy, ""
-}
-
-// projectHealth says how the objects are where the pass ended with another condition. While a
-// revision is on its way, what was seen of the one before says nothing.
-func projectHealth(installation *kubermaticv1.AddonInstallation, pass *installer.Pass, result verdict) {
-	list, generation := &installation.Status.Conditions, installation.Generation
-	if result.done || result.condition == kubermaticv1.ConditionHealthy {
-		return
-	}
-	record := pass.Record()
-	switch {
-	case pass.IsHealthy():
-		reason, message := wellBy(pass)
-		conditions.True(list, generation, kubermaticv1.ConditionHealthy, reason, message)
-	case pass.Health != nil:
-		conditions.Set(list, verdictOf(outcomeOf(pass.Unhealthy())).as(kubermaticv1.ConditionHealthy, generation))
-	case record != nil && !record.IsApplied() && meta.FindStatusCondition(*list, kubermaticv1.ConditionHealthy) != nil:
-		conditions.Set(list, metav1.Condition{
-			Type: kubermaticv1.ConditionHealthy, Status: metav1.ConditionUnknown, Reason: kubermaticv1.ReasonProgressing,
-			ObservedGeneration: generation, Message: fmt.Sprintf("version %q is not applied to its end", record.Version),
-		})
-	}
 }

@@ -14,14 +14,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/ownership"
-	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/pkg/clusters/ownership"
+	"github.com/trellis-addons/trellis/pkg/install/revision"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/lab"
 )
 
-// judged is a version with ConfigMap settings, which is judged by this.
-func (w *world) judged(version string, by *kubermaticv1.HealthCheck) kubermaticv1.AddonVersion {
+// evaluated is a version with ConfigMap settings and this health check.
+func (w *world) evaluated(version string, by *kubermaticv1.HealthCheck) kubermaticv1.AddonVersion {
 	w.t.Helper()
 	made := w.content(version, kubermaticv1.MethodGoTemplate, w.unique("judged"), map[string]string{
 		"settings.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {version: '{{ .Variables.version }}', secret: spec-secret}\n",
@@ -30,7 +30,7 @@ func (w *world) judged(version string, by *kubermaticv1.HealthCheck) kubermaticv
 	return made
 }
 
-// say has a ConfigMap of the user cluster say something.
+// say writes a key of a ConfigMap in the user cluster.
 func (w *world) say(namespace, name, key, value string) {
 	w.t.Helper()
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
@@ -56,9 +56,9 @@ func mapRule(healthy, failed, message string) *kubermaticv1.HealthCheck {
 	}}}
 }
 
-// AG20: Red when an add-on is healthy before its rule holds, or is not when it does; when a rule that can't be evaluated is not told, or
-// its message tells more than status and metadata; and when other rules of the same objects write to the user cluster, or are not
-// followed.
+// AG20: Fails if an add-on is healthy before its rule is true, or is not healthy afterwards; if a rule that can't be
+// evaluated is not reported, or its message contains more than status and metadata; and if other rules for the same
+// objects write to the user cluster, or are not followed.
 func TestHealthByRules(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -66,7 +66,7 @@ func TestHealthByRules(t *testing.T) {
 	heard := w.overhear()
 	w.start()
 	isUp := mapRule(`self.data.state == "up"`, `self.data.state == "broken"`, `"it is in " + self.metadata.namespace + self.?spec.?x.orValue("")`)
-	w.offer("judged", kubermaticv1.CatalogueCustom, w.judged("1.0.0", isUp))
+	w.offer("judged", kubermaticv1.CatalogueCustom, w.evaluated("1.0.0", isUp))
 	object := w.install("judged", "")
 	w.expectReady(object, kubermaticv1.ReasonProgressing, `field "state"`)
 	w.say(object.Spec.TargetNamespace, "settings", "state", "broken")
@@ -75,10 +75,10 @@ func TestHealthByRules(t *testing.T) {
 	w.expectInstalled(object, "1.0.0", "")
 
 	heard.sinceThen()
-	w.offer("judged", kubermaticv1.CatalogueCustom, w.judged("1.0.0", mapRule(`self.data.state > 1`, "", "")))
+	w.offer("judged", kubermaticv1.CatalogueCustom, w.evaluated("1.0.0", mapRule(`self.data.state > 1`, "", "")))
 	w.expectReady(object, kubermaticv1.ReasonRuleFailed, "rule 0", "no such overload")
 	w.expectUnhealthy(object, kubermaticv1.ReasonRuleFailed, "healthy of rule 0")
-	w.offer("judged", kubermaticv1.CatalogueCustom, w.judged("1.0.0", nil))
+	w.offer("judged", kubermaticv1.CatalogueCustom, w.evaluated("1.0.0", nil))
 	w.expectInstalled(object, "1.0.0", "")
 	if written := slices.DeleteFunc(heard.sinceThen(), func(call string) bool { return strings.HasPrefix(call, "GET ") }); len(written) > 0 {
 		t.Errorf("another judgement writes to the user cluster: %q", written)
@@ -90,31 +90,32 @@ func TestHealthByRules(t *testing.T) {
 	}
 }
 
-// AG20: Red when a rule that makes large values, and came past every check, is evaluated, or is not told in status and event
-// with its place; when it keeps its neighbour waiting; or when the installation can't be removed.
+// AG20: Fails if a rule that creates large values, and passed every check, is evaluated, or is not reported in status
+// and event with its place; if it delays other installations; or if the installation can't be removed.
 func TestARuleThatMakesLargeValuesIsNotEvaluated(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start()
 	bomb := mapRule(`[[1]]`+strings.Repeat(`.map(a,a+a)`, 60)+`.all(a,!(2 in a))`, "", "")
-	w.offer("judged", kubermaticv1.CatalogueCustom, w.judged("1.0.0", bomb))
+	w.offer("judged", kubermaticv1.CatalogueCustom, w.evaluated("1.0.0", bomb))
 	w.publish("other", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
 	object, other := w.install("judged", ""), w.install("other", "")
 	w.expectReady(object, kubermaticv1.ReasonRuleFailed, "healthy of rule 0", "at character", "at most 8 of all")
-	w.expectUnhealthy(object, kubermaticv1.ReasonRuleFailed, "split the rule; correct the rule in the catalogue")
+	w.expectUnhealthy(object, kubermaticv1.ReasonRuleFailed, "split the rule; correct the rule")
 	w.expectEvent(kubermaticv1.ReasonRuleFailed, object, "healthy of rule 0")
 	w.expectInstalled(other, "1.0.0", "")
 	w.delete(object)
 	expect.Gone(t, w.seed, object)
 }
 
-// Red when another judgement waits for the next comparison: until then the add-on would be Ready by that of before, and a set would go on.
-func TestAnotherJudgementCountsAtOnce(t *testing.T) {
+// TestAnotherEvaluationCountsAtOnce fails if a changed health check waits for the next comparison: until then the add-on
+// would be Ready by the previous one, and a set would continue.
+func TestAnotherEvaluationCountsAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.driftInterval = time.Hour
 	w.start()
-	version := w.judged("1.0.0", nil)
+	version := w.evaluated("1.0.0", nil)
 	w.offer("judged", kubermaticv1.CatalogueCustom, version)
 	object := w.install("judged", "")
 	w.expectInstalled(object, "1.0.0", "")
@@ -123,7 +124,7 @@ func TestAnotherJudgementCountsAtOnce(t *testing.T) {
 	w.expectReady(object, kubermaticv1.ReasonProgressing, `field "state"`)
 	version.Template.Health = &kubermaticv1.HealthCheck{Mode: kubermaticv1.HealthByLease}
 	w.offer("judged", kubermaticv1.CatalogueCustom, version)
-	w.expectReady(object, kubermaticv1.ReasonProgressing, "2 of 3 objects are healthy", "nobody renewed it")
+	w.expectReady(object, kubermaticv1.ReasonProgressing, "2 of 3 objects are healthy", "was not renewed")
 	version.Template.Health = nil
 	w.offer("judged", kubermaticv1.CatalogueCustom, version)
 	w.expectInstalled(object, "1.0.0", "")
@@ -132,7 +133,8 @@ func TestAnotherJudgementCountsAtOnce(t *testing.T) {
 	}
 }
 
-// Red when a rule that names an object of the user cluster reads another, or when the version that is withdrawn takes its rules along.
+// TestHealthByAnObjectOfTheCluster fails if a rule that names an object of the user cluster reads another one, or if a
+// withdrawn version loses its rules.
 func TestHealthByAnObjectOfTheCluster(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -141,7 +143,7 @@ func TestHealthByAnObjectOfTheCluster(t *testing.T) {
 	foreign := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "foreign"}}
 	by := mapRule(`self.data.state == "up"`, "", "")
 	by.Mode, by.Rules[0].Name, by.Rules[0].Namespace = "", foreign.Name, foreign.Namespace
-	w.offer("judged", kubermaticv1.CatalogueCustom, w.judged("1.0.0", by))
+	w.offer("judged", kubermaticv1.CatalogueCustom, w.evaluated("1.0.0", by))
 	object := w.install("judged", "")
 	w.expectReady(object, kubermaticv1.ReasonProgressing, "ConfigMap "+foreign.Namespace+"/foreign", "does not exist", "rule 0")
 	foreign.Data = map[string]string{"state": "up"}
@@ -149,10 +151,10 @@ func TestHealthByAnObjectOfTheCluster(t *testing.T) {
 	w.expectInstalled(object, "1.0.0", "")
 	w.withdraw("judged")
 	w.say(foreign.Namespace, foreign.Name, "state", "down")
-	w.expectUnhealthy(object, "InProgress", `healthy does not hold: self.data.state == "up"`)
+	w.expectUnhealthy(object, "InProgress", `healthy is false: self.data.state == "up"`)
 }
 
-// Red when what nobody is to judge is judged, or is said to be healthy.
+// TestHealthIsNotWatched fails if objects without health checks are checked, or reported as healthy.
 func TestHealthIsNotWatched(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -161,22 +163,23 @@ func TestHealthIsNotWatched(t *testing.T) {
 	version.Template.Health = &kubermaticv1.HealthCheck{Mode: kubermaticv1.HealthUnwatched}
 	w.offer("judged", kubermaticv1.CatalogueCustom, version)
 	object := w.install("judged", "")
-	w.expectReady(object, kubermaticv1.ReasonReady, "nobody judges")
+	w.expectReady(object, kubermaticv1.ReasonReady, "its health is not checked")
 	if err := expect.Condition(object, kubermaticv1.ConditionHealthy, "True", kubermaticv1.ReasonNotWatched); err != nil {
 		t.Error(err)
 	}
 }
 
-// Red when an add-on is Ready that nothing shows to be alive, or is not when its Lease is renewed.
+// TestHealthByLease fails if an add-on is Ready without proof that it is alive, or is not Ready when its Lease is
+// renewed.
 func TestHealthByLease(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start()
-	version := w.judged("1.0.0", &kubermaticv1.HealthCheck{Mode: kubermaticv1.HealthByLease})
+	version := w.evaluated("1.0.0", &kubermaticv1.HealthCheck{Mode: kubermaticv1.HealthByLease})
 	version.Template.Timeout = &metav1.Duration{Duration: time.Second}
 	w.offer("judged", kubermaticv1.CatalogueCustom, version)
 	object := w.install("judged", "")
-	w.expectReady(object, kubermaticv1.ReasonLeaseMissing, "Lease.coordination.k8s.io "+object.Spec.TargetNamespace+"/judged", "nobody renewed it")
+	w.expectReady(object, kubermaticv1.ReasonLeaseMissing, "Lease.coordination.k8s.io "+object.Spec.TargetNamespace+"/judged", "was not renewed")
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: object.Spec.TargetNamespace, Name: "judged"}}
 	w.create(lease)
 	now := metav1.NowMicro()
@@ -185,7 +188,8 @@ func TestHealthByLease(t *testing.T) {
 	w.expectInstalled(object, "1.0.0", "")
 }
 
-// AG22: Red when a Job whose health nobody judges is not looked at until it ended: it would run again once its time to live is over.
+// AG22: Fails if a Job that does not count for health is not observed until it ends: it would run again once its time
+// to live is over.
 func TestAJobRunsOnceWhateverCounts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -207,7 +211,7 @@ func TestAJobRunsOnceWhateverCounts(t *testing.T) {
 		}
 		return err
 	})
-	w.deleteAll(job, w.settings(object)) // and the latter shows that both were looked for
+	w.deleteAll(job, w.settings(object)) // the latter shows that both were looked for
 	w.annotate(object, kubermaticv1.AnnotationReconcileAt, "now")
 	w.expectDrifted(object, "False", kubermaticv1.ReasonRepaired)
 	if w.has(&batchv1.Job{}, job.Namespace, job.Name) {

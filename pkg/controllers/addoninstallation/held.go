@@ -12,21 +12,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/backoff"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	order "github.com/trellis-addons/trellis/pkg/installation"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/text"
+	"github.com/trellis-addons/trellis/pkg/base/backoff"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/base/text"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/fleet/installation"
 )
 
-// heldRecheck is how often an installation is looked at that finalizers of others hold: its set, or its Cluster, may end.
+// heldRecheck is the interval of checking an installation that finalizers of others hold: its set, or its Cluster, may
+// be deleted.
 const heldRecheck = 5 * time.Minute
 
-// free an installation, of which nothing is left to do, of finalizers of others that held the end of its set or its Cluster for as long as
-// they may. They stay where neither ends.
+// free removes finalizers of others from an installation that has no work left, if they held the deletion of its set or
+// its Cluster for order.HeldAtMost. Without such a deletion they stay.
 func (r *Reconciler) free(ctx context.Context, f *facts) (ctrl.Result, error) {
 	object := f.installation
-	foreign := order.Foreign(object)
+	foreign := installation.Foreign(object)
 	if len(foreign) == 0 {
 		return ctrl.Result{}, nil
 	}
@@ -34,28 +35,28 @@ func (r *Reconciler) free(ctx context.Context, f *facts) (ctrl.Result, error) {
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if left := object.DeletionTimestamp.Add(order.HeldAtMost).Sub(r.Clock.Now()); ending == nil || left > 0 {
-		return loop.Result(loop.Done{Recheck: backoff.Sooner(max(left, 0), heldRecheck)}), nil
+	if left := object.DeletionTimestamp.Add(installation.HeldAtMost).Sub(r.Clock.Now()); ending == nil || left > 0 {
+		return loop.Result(&loop.Outcome{Kind: loop.Done, Recheck: backoff.Sooner(max(left, 0), heldRecheck)}), nil
 	}
 	before := object.DeepCopy()
 	object.Finalizers = slices.DeleteFunc(object.Finalizers, func(one string) bool { return slices.Contains(foreign, one) })
 	if err := r.Client.Patch(ctx, object, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	message := fmt.Sprintf("finalizers of others held installation %q for more than %s and were removed: %s: look for what their "+
-		"controllers did not clean up", client.ObjectKeyFromObject(object), order.HeldAtMost, text.Names(foreign, 5))
+	message := fmt.Sprintf("finalizers of other controllers delayed the deletion of installation %q for more than %s and were removed: %s: "+
+		"check what these controllers did not clean up", client.ObjectKeyFromObject(object), installation.HeldAtMost, text.Names(foreign, 5))
 	r.Recorder.Eventf(ending, object, corev1.EventTypeWarning, kubermaticv1.EventLeftBehind, "Remove", "%s", text.Message(message))
 	return ctrl.Result{}, nil
 }
 
-// endingOf is what ends and waits for an installation: its Cluster, or the copy of its set, whose deletion was confirmed. Where the Cluster
-// is gone already, that is the installation itself. Nil: nothing ends.
+// endingOf is the object whose deletion waits for an installation: its Cluster, or the copy of its set, if the set's
+// deletion was confirmed. If the Cluster is already gone, it is the installation itself. Nil: none.
 func (r *Reconciler) endingOf(ctx context.Context, f *facts) (runtime.Object, error) {
 	isKnown := f.cluster.Name != ""
 	switch {
 	case isKnown && f.cluster.Deleted && f.cluster.Object != nil:
 		return f.cluster.Object, nil
-	case !isKnown && f.installation.Status.Cluster != nil, isKnown && cluster.GoesWithFormer(f.cluster.Ref, f.installation):
+	case !isKnown && f.installation.Status.Cluster != nil, isKnown && cluster.GoesWithPrevious(f.cluster.Ref, f.installation):
 		return f.installation, nil
 	}
 	name, set := f.installation.Labels[kubermaticv1.LabelSet], &kubermaticv1.AddonSet{}

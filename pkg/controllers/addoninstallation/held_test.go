@@ -12,15 +12,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/installation"
+	"github.com/trellis-addons/trellis/pkg/fleet/installation"
 	"github.com/trellis-addons/trellis/test/expect"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
-// heldBy installs an add-on, with finalizers of a user on its installation, which is then deleted and has nothing of ours left.
+// heldBy installs an add-on, with a user's finalizers on its installation, which is then deleted and has nothing of
+// ours left.
 func (w *world) heldBy(name string, labels map[string]string, how ...client.DeleteOption) *kubermaticv1.AddonInstallation {
 	w.t.Helper()
-	object := w.wish(name, "left", "")
+	object := w.request(name, "left", "")
 	w.expectInstalled(object, "1.0.0", "")
 	w.edit(object, func(object *kubermaticv1.AddonInstallation) {
 		object.Labels = labels
@@ -36,7 +37,7 @@ func (w *world) heldBy(name string, labels map[string]string, how ...client.Dele
 	return object
 }
 
-// stayHeld fails the test unless installations are held by these finalizers, before and after the controller looked again.
+// stayHeld fails the test unless these finalizers hold the installations, before and after another reconciliation.
 func (w *world) stayHeld(objects ...*kubermaticv1.AddonInstallation) {
 	w.t.Helper()
 	w.manager.Stays(func() error {
@@ -52,21 +53,21 @@ func (w *world) stayHeld(objects ...*kubermaticv1.AddonInstallation) {
 	}, "addoninstallation")
 }
 
-// leftBehind waits for the one event about what ended, which names an installation and its finalizers.
+// leftBehind waits for the only event about the ended object, which names an installation and its finalizers.
 func (w *world) leftBehind(ended client.Object, held *kubermaticv1.AddonInstallation) {
 	w.t.Helper()
 	expect.Event(w.t, w.seed, ended, kubermaticv1.EventLeftBehind, held.Namespace+"/"+held.Name, finalizerOfTest, kubermaticv1.FinalizerCoreProtection)
-	told := slices.DeleteFunc(expect.Events(w.t, w.seed, ended), func(event eventsv1.Event) bool {
+	reported := slices.DeleteFunc(expect.Events(w.t, w.seed, ended), func(event eventsv1.Event) bool {
 		return event.Reason != kubermaticv1.EventLeftBehind || event.Regarding.UID != ended.GetUID()
 	})
-	if len(told) != 1 {
-		w.t.Errorf("the events are %+v", told)
+	if len(reported) != 1 {
+		w.t.Errorf("the events are %+v", reported)
 	}
 }
 
-// TestFinalizersOfOthersDoNotHoldTheEndOfAClusterForEver: red when a finalizer of a user's on an installation holds its Cluster for longer than
-// it may, when it goes before that, or while neither a Cluster nor a set ends, and when that is not told of the Cluster. Kubernetes' own
-// finalizers go by themselves.
+// TestFinalizersOfOthersDoNotHoldTheEndOfAClusterForEver fails if a user's finalizer on an installation holds its
+// Cluster for longer than allowed, if it is removed earlier, or while neither a Cluster nor a set ends, and if that is
+// not reported on the Cluster. Kubernetes removes its own finalizers.
 func TestFinalizersOfOthersDoNotHoldTheEndOfAClusterForEver(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -85,7 +86,7 @@ func TestFinalizersOfOthersDoNotHoldTheEndOfAClusterForEver(t *testing.T) {
 	w.leftBehind(w.cluster, early)
 }
 
-// TestAClusterWaitsForFinalizersOfOthersAWhile: red when what a finalizer stands for gets no time while its Cluster ends.
+// TestAClusterWaitsForFinalizersOfOthersAWhile fails if a foreign finalizer gets no time while its Cluster ends.
 func TestAClusterWaitsForFinalizersOfOthersAWhile(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -103,8 +104,9 @@ func TestAClusterWaitsForFinalizersOfOthersAWhile(t *testing.T) {
 	w.leftBehind(w.cluster, held)
 }
 
-// TestFinalizersOfOthersDoNotHoldTheEndOfASetForEver: red when a finalizer of a user's holds a set whose deletion was confirmed, when it goes while
-// the set lives on, or by the end of another one, and when that is not told of the copy.
+// TestFinalizersOfOthersDoNotHoldTheEndOfASetForEver fails if a user's finalizer holds a set whose deletion was
+// confirmed, if it is removed while the set stays, or because of another set's end, and if that is not reported on the
+// copy.
 func TestFinalizersOfOthersDoNotHoldTheEndOfASetForEver(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -129,11 +131,11 @@ func TestFinalizersOfOthersDoNotHoldTheEndOfASetForEver(t *testing.T) {
 	w.clock.Step(2 * installation.HeldAtMost)
 	w.stayHeld(held, other)
 	w.delete(set)
-	w.stayHeld(held, other) // it lives on, unconfirmed
+	w.stayHeld(held, other) // the set stays, unconfirmed
 	expect.Change(t, w.seed, set, func(set *kubermaticv1.AddonSet) {
 		metav1.SetMetaDataAnnotation(&set.ObjectMeta, kubermaticv1.AnnotationConfirmDeletion, set.Name)
 	})
-	expect.Eventually(t, expect.Patience, func() error { // the cache may have the set as it was
+	expect.Eventually(t, expect.Patience, func() error { // the cache may have the previous state of the set
 		w.manager.Settle("addoninstallation")
 		if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(held), held); client.IgnoreNotFound(err) != nil || err == nil {
 			return fmt.Errorf("it is held by %v", held.Finalizers)

@@ -19,7 +19,7 @@ import (
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
-// What the real helm program makes of our releases.
+// Our releases, as the real helm program handles them.
 
 // helmProgram is the helm program, in one namespace of the user cluster.
 type helmProgram struct {
@@ -67,14 +67,14 @@ func (h helmProgram) history(name string) []string {
 	return lines
 }
 
-// hookMap is a hook that does its work by being there.
+// hookMap is a hook that succeeds by existing.
 func hookMap(name, events string) string {
 	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + ", annotations: {helm.sh/hook: \"" + events + "\"}}\n"
 }
 
-// The helm program on a release of ours. Red when hooks are not in the copy, when their last runs are not, when a pending or
-// failed revision is not shown as helm would, and when helm can't upgrade or uninstall by hand what we wrote. What it did by
-// hand is put back.
+// The helm program uses a release of ours. It fails if hooks are not in the copy, if their last runs are not, if a
+// pending or failed revision is not shown as helm shows it, and if helm can't upgrade or uninstall manually. Manual
+// changes are reverted.
 func TestHelmProgramOnHooks(t *testing.T) {
 	t.Parallel()
 	w := newHookWorld(t)
@@ -111,7 +111,7 @@ func TestHelmProgramOnHooks(t *testing.T) {
 	if status := h.run("status", "seen", "-o", "json"); !strings.Contains(status, `"phase":"Succeeded"`) {
 		t.Errorf("helm status tells of no hook that succeeded:\n%s", status)
 	}
-	stop() // a look for drift would put back what is done by hand
+	stop() // a comparison would revert the manual changes
 	h.run("test", "seen", "--filter", "name=checked")
 
 	folder := filepath.Join(h.folder, "seen")
@@ -146,8 +146,9 @@ func TestHelmProgramOnHooks(t *testing.T) {
 	})
 }
 
-// Another chart goes on in the revisions of its release; another release name begins a new one, and the old one's Secrets go
-// once that is there. Red when the first counts anew, or when the old release stays or goes first.
+// Another chart continues the revisions of its release. Another release name begins a new release, and the old one's
+// Secrets are deleted once it exists. It fails if the first restarts the count, or if the old release stays or is
+// deleted first.
 func TestChangeOfChartAndReleaseName(t *testing.T) {
 	t.Parallel()
 	w := newHookWorld(t)

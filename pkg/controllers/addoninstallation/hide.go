@@ -1,21 +1,20 @@
 package addoninstallation
 
 import (
-	"github.com/trellis-addons/trellis/pkg/calls"
+	"github.com/trellis-addons/trellis/pkg/clusters/calls"
 )
 
-// hidden are values of the platform that nothing that is said of an installation may hold: answers
-// of its user cluster, and what its Pods and hooks say, may quote them (ADR 72).
+// hidden are values of the platform that must not appear in messages about an installation: answers of its user
+// cluster, and output of its Pods and hooks, may quote them (ADR 72).
 type hidden struct {
 	// of are the digests of the values that mask hides.
 	of   string
 	mask calls.Mask
 }
 
-// hides is the mask of a pass: of the values that are granted now, and of those on record. Without
-// any it hides nothing.
+// hides is the mask of a reconciliation, for the granted and the recorded values. Without any it hides nothing.
 func (f *facts) hides() calls.Mask {
-	record, recorded := f.pass.Record(), ""
+	record, recorded := f.run.Record(), ""
 	if record != nil {
 		recorded = record.PlatformValues
 	}
@@ -25,7 +24,7 @@ func (f *facts) hides() calls.Mask {
 	return f.memory.hidden.mask
 }
 
-// hideValues takes values of the platform out of the status. Names of objects stay.
+// hideValues removes values of the platform from the status. Names of objects stay.
 func (f *facts) hideValues() {
 	mask, state := f.hides(), &f.installation.Status
 	for i := range state.Conditions {

@@ -12,13 +12,14 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
-// Hooks where the world around them changes.
+// Hooks whose environment changes.
 
 func configMap(namespace, name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 }
 
-// Red when a hook runs on after its installation is gone, in a namespace that stays for somebody else.
+// TestDeletionEndsHooks fails if a hook continues after its installation is gone, in a namespace that stays for foreign
+// objects.
 func TestDeletionEndsHooks(t *testing.T) {
 	t.Parallel()
 	w := newHookWorld(t)
@@ -34,7 +35,7 @@ func TestDeletionEndsHooks(t *testing.T) {
 	}
 }
 
-// AG23: Red when a removal waits for ever because somebody deleted the namespace before it.
+// AG23: Fails if a removal waits forever because a user deleted the namespace before it.
 func TestDeletionHooksWithoutANamespace(t *testing.T) {
 	t.Parallel()
 	w := newHookWorld(t)
@@ -52,7 +53,8 @@ func TestDeletionHooksWithoutANamespace(t *testing.T) {
 	w.expectEvent(kubermaticv1.EventHookSkipped, object, "homeless/templates/a.yaml", "pre-delete", namespace.Name+"/farewell", "createNamespace")
 }
 
-// Red when a release has no name in the status before its first objects are applied: another installation could take it.
+// TestReleaseIsTakenFromTheIntentOn fails if the status has no release name before the first objects are applied:
+// another installation could use it.
 func TestReleaseIsTakenFromTheIntentOn(t *testing.T) {
 	t.Parallel()
 	w := newHookWorld(t)
@@ -68,7 +70,8 @@ func TestReleaseIsTakenFromTheIntentOn(t *testing.T) {
 	}
 }
 
-// Red when an object that the next version has as a hook, which leaves it as it is, is pruned with the rest of the version before.
+// TestObjectBecomesAHook fails if an object that the next version has as a hook, and that the hook leaves unchanged, is
+// pruned with the previous version.
 func TestObjectBecomesAHook(t *testing.T) {
 	t.Parallel()
 	w := newHookWorld(t)

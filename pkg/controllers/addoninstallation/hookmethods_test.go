@@ -12,11 +12,11 @@ import (
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
-// Hooks where an add-on turns from go-template into a chart, and where a version is given up.
+// Hooks of an add-on that changes from go-template to a chart, and of a version that is rolled back.
 
-// A removal in the midst of a change from go-template to a chart ends the chart's hook that runs, and runs the chart's own hook before the
-// removal, as in the midst of any upgrade: what the former version left is there to be cleaned up. Red when the release counts as one that was
-// never whole (HasDeletionHooks by the action alone), and when the former method's hook runs.
+// A removal during a change from go-template to a chart ends the running hook of the chart, and runs the chart's own
+// hook before the removal, as during any upgrade: it can clean up the previous version's leftovers. It fails if the
+// release counts as never complete (HasDeletionHooks by the action alone), and if the previous method's hook runs.
 func TestRemovalAmidAChangeOfMethodRunsTheHooksOfTheNewOne(t *testing.T) {
 	t.Parallel()
 	w := newHookWorld(t)
@@ -50,7 +50,8 @@ func TestRemovalAmidAChangeOfMethodRunsTheHooksOfTheNewOne(t *testing.T) {
 	}
 }
 
-// A version of go-template that is given up leaves no Job of its hooks beside the one that is back. Red without clearHooks in GiveWay.
+// A go-template version that is rolled back leaves no Job of its hooks next to the restored one. It fails without
+// clearHooks in GiveWay.
 func TestARollbackClearsTheHooksOfTheVersionThatFailed(t *testing.T) {
 	t.Parallel()
 	w := newHookWorld(t)

@@ -22,7 +22,7 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
-// Hooks of charts. No Job controller runs in this cluster: a Job ends when the test says so, and never by itself.
+// Hooks of charts. No Job controller runs in this cluster: a Job ends only when the test ends it.
 
 // job is the template of a hook.
 func job(name, events, more string) string {
@@ -49,7 +49,7 @@ func newHookWorld(t *testing.T) *world {
 	return w
 }
 
-// publishChart makes or replaces an add-on that is a chart of that name, with template files by name.
+// publishChart creates or replaces an add-on that is a chart of that name, with template files by name.
 func (w *world) publishChart(addon, chartName string, change func(*kubermaticv1.AddonVersion), templates map[string]string) {
 	w.t.Helper()
 	files := map[string]string{
@@ -72,7 +72,7 @@ func (w *world) publishChart(addon, chartName string, change func(*kubermaticv1.
 	w.publishVersions(addon, kubermaticv1.CatalogueCustom, []kubermaticv1.AddonVersion{version})
 }
 
-// awaitJob waits for a Job that is not one of those, and gives it.
+// awaitJob waits for a Job with none of these UIDs, and returns it.
 func (w *world) awaitJob(object *kubermaticv1.AddonInstallation, name string, not ...types.UID) *batchv1.Job {
 	w.t.Helper()
 	found := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: object.Spec.TargetNamespace, Name: name}}
@@ -84,7 +84,7 @@ func (w *world) awaitJob(object *kubermaticv1.AddonInstallation, name string, no
 	})
 }
 
-// end lets a Job end, well or not.
+// end ends a Job, successfully or not.
 func (w *world) end(job *batchv1.Job, well bool) {
 	w.t.Helper()
 	now := metav1.Now()
@@ -102,7 +102,7 @@ func (w *world) end(job *batchv1.Job, well bool) {
 	expect.UpdateStatus(w.t, w.seed, job)
 }
 
-// has says whether an object is there.
+// has says whether an object exists.
 func (w *world) has(object client.Object, namespace, name string) bool {
 	w.t.Helper()
 	err := w.seed.Get(w.t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, object)
@@ -122,9 +122,9 @@ func (w *world) ready(object *kubermaticv1.AddonInstallation) {
 	})
 }
 
-// The whole life of a release with hooks. Red when pre-install hooks are run behind what they come before, or at once instead
-// of by weight; when hook-succeeded is not followed; when an upgrade runs the hooks of an installation; when hooks are in the
-// inventory (the objects' number); and when a restarted controller makes a hook that runs anew (another UID).
+// The whole life of a release with hooks. It fails if pre-install hooks run after the objects that they precede, or at
+// once instead of by weight; if hook-succeeded is ignored; if an upgrade runs the hooks of an installation; if hooks
+// are in the inventory (the number of objects); and if a restarted controller recreates a running hook (another UID).
 func TestHooksRunInOrder(t *testing.T) {
 	t.Parallel()
 	w := newHookWorld(t)
@@ -155,7 +155,7 @@ func TestHooksRunInOrder(t *testing.T) {
 		t.Errorf("the hook runs image %q, which is not mirrored", image)
 	}
 	stop()
-	stop = w.startUntil() // in the middle of a hook
+	stop = w.startUntil() // during a hook
 	w.expectSummary(object, "False", kubermaticv1.ReasonHookRunning, "z-first")
 	if again := w.awaitJob(object, "z-first"); again.UID != first.UID {
 		t.Error("the hook was made anew")
@@ -194,8 +194,8 @@ func TestHooksRunInOrder(t *testing.T) {
 	stop()
 }
 
-// AG23: Red when a failed hook is forgotten, when hook-failed is not followed, when a hook that succeeded runs again with the retry,
-// and when an edit does not begin at the beginning. Package hooks has the pauses between attempts.
+// AG23: Fails if a failed hook is not retried, if hook-failed is ignored, if a hook that succeeded runs again with the
+// retry, and if an edit does not restart the event. Package hooks has the pauses between attempts.
 func TestFailedHook(t *testing.T) {
 	t.Parallel()
 	w := newHookWorld(t)
@@ -239,7 +239,7 @@ func TestFailedHook(t *testing.T) {
 	}
 }
 
-// AG23: Red when a hook that never ends is waited for without end.
+// AG23: Fails if an endless hook is awaited without a limit.
 func TestHookDeadline(t *testing.T) {
 	t.Parallel()
 	w := newHookWorld(t)

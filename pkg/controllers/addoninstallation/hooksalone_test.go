@@ -16,7 +16,7 @@ import (
 	"github.com/trellis-addons/trellis/test/lab"
 )
 
-// hookFiles are a Job that is a hook after install and upgrade, by either method.
+// hookFiles are a Job that is a hook after install and upgrade, for either method.
 func hookFiles(method kubermaticv1.Method) map[string]string {
 	annotation := "helm.sh/hook"
 	if method == kubermaticv1.MethodGoTemplate {
@@ -37,7 +37,8 @@ func (w *world) expectVersionReady(object *kubermaticv1.AddonInstallation, versi
 	})
 }
 
-// Red when an add-on of hooks alone is refused, when its hook does not run, and when a version of which only the hook remains does not come.
+// TestAnAddonMayHaveHooksAlone fails if an add-on that only has hooks is refused, if its hook does not run, and if a
+// version with only a remaining hook is not applied.
 func TestAnAddonMayHaveHooksAlone(t *testing.T) {
 	t.Parallel()
 	for _, method := range []kubermaticv1.Method{kubermaticv1.MethodGoTemplate, kubermaticv1.MethodHelm} {
@@ -71,8 +72,9 @@ func TestAnAddonMayHaveHooksAlone(t *testing.T) {
 	}
 }
 
-// Red when a chart that renders to nothing is refused or makes something, when it does not follow its versions to a chart with objects, and when
-// these go without an approval once the chart renders to nothing again.
+// TestAChartThatRendersToNothingIsReady fails if a chart that renders to nothing is refused or creates an object, if it
+// does not follow its versions to a chart with objects, and if these are removed without an approval once the chart
+// renders to nothing again.
 func TestAChartThatRendersToNothingIsReady(t *testing.T) {
 	t.Parallel()
 	for name, nothing := range map[string]map[string]string{
@@ -93,7 +95,7 @@ func TestAChartThatRendersToNothingIsReady(t *testing.T) {
 			w.expectVersionReady(object, "2.0.0")
 			w.settings(object)
 			w.want(object, "3.0.0")
-			w.expectSummary(object, "False", kubermaticv1.ReasonNoManifests, "renders to nothing")
+			w.expectSummary(object, "False", kubermaticv1.ReasonNoManifests, "no longer renders")
 			w.settings(object)
 			w.delete(object)
 			expect.Gone(t, w.seed, object)
@@ -108,8 +110,8 @@ func hookOf(method kubermaticv1.Method, events, image string) map[string]string 
 	return files
 }
 
-// Further add-ons of hooks alone. Red when one whose events are none of an upgrade waits for a hook, or runs one; when a ConfigMap as only
-// hook is missing; and when a hook that fails counts as one that ran, or is not run again when it is asked for.
+// Other add-ons that only have hooks. It fails if one without an upgrade event waits for a hook, or runs one; if a
+// ConfigMap as the only hook is missing; and if a failed hook counts as run, or does not run again on request.
 func TestHooksAloneOfEachKind(t *testing.T) {
 	t.Parallel()
 	eachMethod(t, func(t *testing.T, w *world, method kubermaticv1.Method) {
@@ -158,8 +160,8 @@ func TestHooksAloneOfEachKind(t *testing.T) {
 	})
 }
 
-// An atomic version of hooks alone whose hook fails gives way to the one before. Red when it stays as it failed, or the one before does not
-// count as installed again.
+// An atomic version that only has hooks, one of which fails, is rolled back. It fails if the failed version stays, or
+// if the previous one does not count as installed again.
 func TestAtomicHooksAloneGiveWay(t *testing.T) {
 	t.Parallel()
 	eachMethod(t, func(t *testing.T, w *world, method kubermaticv1.Method) {

@@ -11,9 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/clusters/ownership"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
-	"github.com/trellis-addons/trellis/pkg/ownership"
-	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/pkg/install/revision"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/given"
@@ -21,7 +21,7 @@ import (
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
-// behindHostile has the Cluster's kubeconfig lead to an API server that may lie.
+// behindHostile makes the Cluster's kubeconfig name an API server that may lie.
 func (w *world) behindHostile() *hostile.Server {
 	w.t.Helper()
 	server := hostile.New(w.t, fleet.Shared().Cluster("both"))
@@ -30,7 +30,8 @@ func (w *world) behindHostile() *hostile.Server {
 	return server
 }
 
-// Red when a list without end is a failure like any other, or when something is concluded from it.
+// TestAListWithoutEndIsTheClustersMisbehaviour fails if an endless list counts as an ordinary failure, or has other
+// effects.
 func TestAListWithoutEndIsTheClustersMisbehaviour(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -41,7 +42,7 @@ func TestAListWithoutEndIsTheClustersMisbehaviour(t *testing.T) {
 	w.expectSummary(object, "True", kubermaticv1.ReasonReady, "")
 	server.Set(hostile.ModeNamed("same-page"))
 	w.lookAgain(object)
-	w.expectSummary(object, "Unknown", kubermaticv1.ReasonClusterMisbehaves, "comes back to a page")
+	w.expectSummary(object, "Unknown", kubermaticv1.ReasonClusterMisbehaves, "repeats an earlier page")
 	for kind, reason := range map[string]string{
 		kubermaticv1.ConditionDrifted: kubermaticv1.ReasonNoDrift, kubermaticv1.ConditionHealthy: kubermaticv1.ReasonHealthy,
 	} {
@@ -51,12 +52,12 @@ func TestAListWithoutEndIsTheClustersMisbehaviour(t *testing.T) {
 	}
 }
 
-// Red when what an answer says of our fields goes into the record, or is dropped without a word.
+// TestRecordsDoNotGrowByUntrueFields fails if untrue fields of an answer are recorded, or dropped without a message.
 func TestRecordsDoNotGrowByUntrueFields(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	server := w.behindHostile()
-	server.SetDose(hostile.ModeNamed("lying-fields"), hostile.Dose{Size: 50_000}) // an object may have as many, and not this one
+	server.SetDose(hostile.ModeNamed("lying-fields"), hostile.Dose{Size: 50_000}) // a different object may have that many
 	w.start()
 	w.publish("grown", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
 	object := w.install("grown", "")
@@ -98,7 +99,7 @@ func (s savings) SaveApplied(ctx context.Context, namespace string, record *revi
 	return s.Records.SaveApplied(ctx, namespace, record)
 }
 
-// Red when each repair writes the record, whether there is something new to say or not.
+// TestWhatIsPutBackAsItWasIsNotRecordedAgain fails if each repair writes the record, even without a change of it.
 func TestWhatIsPutBackAsItWasIsNotRecordedAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -113,7 +114,7 @@ func TestWhatIsPutBackAsItWasIsNotRecordedAgain(t *testing.T) {
 		settings := w.settings(object)
 		settings.Data = map[string]string{"version": "edited"}
 		expect.Update(t, w.seed, settings)
-		w.clock.Step(time.Hour) // edits in a row would count as a fight over the object
+		w.clock.Step(time.Hour) // successive edits would count as a fight over the object
 		w.afterAnother(object)
 		settings = w.settings(object)
 		if settings.Data["version"] != "1.0.0" {
@@ -127,7 +128,7 @@ func TestWhatIsPutBackAsItWasIsNotRecordedAgain(t *testing.T) {
 		}
 		return second
 	}
-	// The second in which an object was written last is on record, so that two repairs of one second are compared.
+	// The record has the second of the last write, so two repairs in the same second are compared.
 	expect.Eventually(t, expect.Patience, func() error {
 		first, before := repair(), saved.Load()
 		if repair() != first {

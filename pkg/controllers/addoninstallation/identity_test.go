@@ -14,13 +14,13 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/ownership"
-	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/pkg/clusters/ownership"
+	"github.com/trellis-addons/trellis/pkg/install/revision"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
-// elsewhere is the other user cluster.
+// elsewhere is a client of the other user cluster.
 func (w *world) elsewhere() client.Client {
 	w.t.Helper()
 	made, err := client.New(fleet.Shared().Cluster("elsewhere").Config, client.Options{Scheme: w.seed.Scheme()})
@@ -36,7 +36,7 @@ func (w *world) lead(name string) {
 	expect.Update(w.t, w.seed, secret)
 }
 
-// expectSwapped waits until an installation says that the user cluster is another, and who confirms it.
+// expectSwapped waits until an installation reports that the user cluster is another one, and how to confirm it.
 func (w *world) expectSwapped(objects ...*kubermaticv1.AddonInstallation) {
 	w.t.Helper()
 	for _, object := range objects {
@@ -52,7 +52,7 @@ func kubeSystem(t testing.TB, c client.Client) string {
 	return string(found.UID)
 }
 
-// expectUntouched sees that a cluster has no namespace of an installation of this world.
+// expectUntouched checks that a cluster has no namespace of an installation of this world.
 func (w *world) expectUntouched(c client.Client) {
 	w.t.Helper()
 	var list corev1.NamespaceList
@@ -64,9 +64,8 @@ func (w *world) expectUntouched(c client.Client) {
 	}
 }
 
-// RS22: A user cluster that took the place of another one is not written to. Red when anything is
-// written to a user cluster that took the place of another one, when a removal ends there, or when
-// the swap is forgotten with a restart.
+// RS22: A user cluster that replaced another one is not written to. It fails if anything is written to it, if a removal
+// ends there, or if a restart forgets the replacement.
 func TestSwappedClusterIsNotWrittenTo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -77,40 +76,40 @@ func TestSwappedClusterIsNotWrittenTo(t *testing.T) {
 	w.publish("leaving", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
 	w.publish("coming", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
 	w.publish("core", kubermaticv1.CatalogueCore, offered{version: "1.0.0"})
-	standing, leaving := w.install("standing", "1.0.0"), w.install("leaving", "")
+	staying, leaving := w.install("standing", "1.0.0"), w.install("leaving", "")
 	core := w.installInto("core", "kube-node-lease", true)
-	w.expectInstalled(standing, "1.0.0", "2.0.0")
+	w.expectInstalled(staying, "1.0.0", "2.0.0")
 	w.expectInstalled(leaving, "1.0.0", "")
 	w.ready(core)
 
 	w.lead("elsewhere")
-	w.expectSwapped(standing)
+	w.expectSwapped(staying)
 	coming := w.install("coming", "")
 	expect.Delete(t, w.seed, leaving)
-	w.want(standing, "2.0.0")
-	w.expectSwapped(standing, leaving, coming, core)
+	w.want(staying, "2.0.0")
+	w.expectSwapped(staying, leaving, coming, core)
 
 	stop()
 	stop = w.startUntil()
 	for range 2 { // the first may find the new process without a connection
-		for _, object := range []*kubermaticv1.AddonInstallation{standing, leaving, coming} {
+		for _, object := range []*kubermaticv1.AddonInstallation{staying, leaving, coming} {
 			w.afterAnother(object)
 		}
 	}
 	if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(leaving), leaving); err != nil {
 		t.Errorf("a removal was let go: %v", err)
 	}
-	if w.installed(leaving) == "" || w.installed(standing) != "1.0.0" {
+	if w.installed(leaving) == "" || w.installed(staying) != "1.0.0" {
 		t.Error("its own cluster was written to")
 	}
-	w.expectSwapped(standing, leaving, coming, core)
+	w.expectSwapped(staying, leaving, coming, core)
 	w.expectUntouched(w.elsewhere())
 	if err := w.elsewhere().Get(t.Context(), client.ObjectKey{Namespace: "kube-node-lease", Name: "settings"}, &corev1.ConfigMap{}); err == nil {
 		t.Error("a core add-on was applied to somebody else's cluster")
 	}
 
 	w.lead("both")
-	w.expectInstalled(standing, "2.0.0", "")
+	w.expectInstalled(staying, "2.0.0", "")
 	w.expectInstalled(coming, "1.0.0", "")
 	w.ready(core)
 	expect.Gone(t, w.seed, leaving)
@@ -121,7 +120,7 @@ func TestSwappedClusterIsNotWrittenTo(t *testing.T) {
 	w.expectNoEvent(kubermaticv1.EventRepaired)
 }
 
-// expectNoEvent sees that nothing of the kind was told in the cluster's namespace.
+// expectNoEvent checks that the cluster's namespace has no event with this reason.
 func (w *world) expectNoEvent(reason string) {
 	w.t.Helper()
 	var list corev1.EventList
@@ -131,8 +130,8 @@ func (w *world) expectNoEvent(reason string) {
 	}
 }
 
-// Red when a user cluster that was restored or made anew does not get what is on record once it is confirmed, or when a removal that
-// waited does not end then.
+// TestConfirmedClusterGetsEverything fails if a restored or recreated user cluster does not get the recorded objects
+// once it is confirmed, or if a removal that waited does not end then.
 func TestConfirmedClusterGetsEverything(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -169,7 +168,7 @@ func (w *world) annotateCluster(key, value string) {
 	expect.Patch(w.t, w.seed, w.cluster, client.MergeFrom(before))
 }
 
-// comeBack deletes the Cluster and makes it anew under its name, with another UID.
+// comeBack deletes the Cluster and recreates it under its name, with another UID.
 func (w *world) comeBack() {
 	w.t.Helper()
 	before := w.cluster.DeepCopy()
@@ -184,7 +183,7 @@ func (w *world) comeBack() {
 	}
 }
 
-// expectBackAgain waits until an installation is Ready and says that it belongs to the Cluster as it is now.
+// expectBackAgain waits until an installation is Ready and belongs to the present Cluster.
 func (w *world) expectBackAgain(object *kubermaticv1.AddonInstallation, version string) {
 	w.t.Helper()
 	expect.Object(w.t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
@@ -196,8 +195,8 @@ func (w *world) expectBackAgain(object *kubermaticv1.AddonInstallation, version 
 	w.expectInstalled(object, version, "")
 }
 
-// Red when a Cluster that comes back with another UID finds its objects to be somebody else's, with records or without; when the
-// records go with the former Cluster; and when a removal afterwards leaves anything.
+// TestClusterThatComesBackGoesOn fails if the objects of a Cluster that returns with another UID count as foreign, with
+// records or without; if the records are deleted with the previous Cluster; and if a later removal leaves objects.
 func TestClusterThatComesBackGoesOn(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -247,7 +246,7 @@ func (w *world) recordSecrets() []corev1.Secret {
 	return list.Items
 }
 
-// dropRecords removes the records, some of which may be on their way out with the Cluster that owned them.
+// dropRecords removes the records, some of which may already be in deletion with the Cluster that owned them.
 func (w *world) dropRecords() {
 	w.t.Helper()
 	for _, item := range w.recordSecrets() {
@@ -257,7 +256,7 @@ func (w *world) dropRecords() {
 	}
 }
 
-// recordsBelong says whether there are records, and all belong to the Cluster as it is.
+// recordsBelong returns an error unless there are records that all belong to the present Cluster.
 func (w *world) recordsBelong() error {
 	w.t.Helper()
 	found := w.recordSecrets()
@@ -272,9 +271,9 @@ func (w *world) recordsBelong() error {
 	return nil
 }
 
-// Red when a Cluster of a former one's name is taken for it although its user cluster is another: what is on record would be
-// put there.
-func TestClusterOfAFormerNameBeginsAnew(t *testing.T) {
+// TestClusterOfAPreviousNameStartsEmpty fails if a Cluster with the name of a previous one counts as that one although it
+// has another user cluster: the recorded objects would be written there.
+func TestClusterOfAPreviousNameStartsEmpty(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.identities = true

@@ -9,52 +9,52 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/helmrelease"
-	order "github.com/trellis-addons/trellis/pkg/installation"
-	"github.com/trellis-addons/trellis/pkg/installer"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/ownership"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
+	"github.com/trellis-addons/trellis/pkg/fleet/installation"
+	"github.com/trellis-addons/trellis/pkg/install/apply"
+	"github.com/trellis-addons/trellis/pkg/install/helmrelease"
+	"github.com/trellis-addons/trellis/pkg/install/installer"
+	"github.com/trellis-addons/trellis/pkg/install/rendering"
+	"github.com/trellis-addons/trellis/pkg/install/revision"
 	"github.com/trellis-addons/trellis/pkg/render"
-	"github.com/trellis-addons/trellis/pkg/rendering"
-	"github.com/trellis-addons/trellis/pkg/revision"
-	"github.com/trellis-addons/trellis/pkg/target"
 )
 
-// recordIntent puts on record what will be applied before any of it is.
-func (r *Reconciler) recordIntent(ctx context.Context, f *facts) loop.Outcome {
-	if f.pass.Decision.IsRecorded() {
+// recordIntent records the objects to apply before the first of them is applied.
+func (r *Reconciler) recordIntent(ctx context.Context, f *facts) *loop.Outcome {
+	if f.run.Decision.IsRecorded() {
 		return nil
 	}
 	wanted := wantedRecord(f)
 	outcome := compareRendered(ctx, f, &wanted)
-	if outcome == nil && f.pass.Decision.Do == revision.Begin {
-		outcome = outcomeOf(f.pass.Begin(ctx, wanted, f.choice.Leaves))
+	if outcome == nil && f.run.Decision.Do == revision.Begin {
+		outcome = f.run.Begin(ctx, wanted, f.choice.Leaves)
 	}
 	if outcome == nil {
-		f.memory.movedFor = f.pass.Asked.ReconcileAt
+		f.memory.movedFor = f.run.Asked.ReconcileAt
 	}
 	return outcome
 }
 
-// wantedRecord is what the catalogue and the values come to, in the words of a record.
+// wantedRecord is the record of the version, content and values.
 func wantedRecord(f *facts) revision.Record {
 	version, template := f.choice.Version.Version, f.choice.Version.Template
 	return revision.Record{
 		Addon: addonOf(f.installation), Catalogue: f.choice.Origin.Catalogue, Version: version,
 		EntryDigest: f.choice.Origin.Digest, Content: f.choice.Origin.Content,
 		Core: f.choice.Core, Method: template.Method, Artifact: kubermaticv1.Artifact{Revision: f.snapshot.Revision, Digest: f.snapshot.Digest},
-		Inputs: f.inputs.Hash, Wanted: f.inputs.Wanted, ObjectsDigest: apply.ObjectsDigest(f.pass.Objects),
+		Inputs: f.inputs.Hash, Wanted: f.inputs.Wanted, ObjectsDigest: apply.ObjectsDigest(f.run.Objects),
 		CRDs: rendering.CRDPolicy(template), OnClusterDeletion: onClusterDeletion(template),
 		Timeout: timeoutOf(template), Health: healthOf(template, addonOf(f.installation)), Hub: revision.Hub{Access: template.Access},
 		Values: f.values.Merged, Origins: f.values.Origins,
 		PlatformValues: f.values.Granted,
-		From:           installedVersion(f), Atomic: template.Atomic, Helm: describedBy(f.chart, f.pass.NextRelease(releaseName(f))),
+		From:           installedVersion(f), Atomic: template.Atomic, Helm: describedBy(f.chart, f.run.NextRelease(releaseName(f))),
 	}
 }
 
-// describedBy adds what a chart says to the Helm release of a record; nil for go-template.
+// describedBy adds the chart's metadata to the Helm release of a record; nil for go-template.
 func describedBy(chart *render.Chart, helm *helmrelease.Release) *helmrelease.Release {
 	if chart == nil {
 		return nil
@@ -64,24 +64,23 @@ func describedBy(chart *render.Chart, helm *helmrelease.Release) *helmrelease.Re
 	return helm
 }
 
-// apply takes the rollout as far as it goes now; a long one is announced first.
-func (r *Reconciler) apply(ctx context.Context, f *facts) loop.Outcome {
-	if f.pass.Decision.IsApplied() {
+// apply continues the rollout as far as possible; it announces a long one first.
+func (r *Reconciler) apply(ctx context.Context, f *facts) *loop.Outcome {
+	if f.run.Decision.IsApplied() {
 		return nil
 	}
-	if outcome := announceRollout(f, f.pass.PlanRollout()); outcome != nil {
+	if outcome := announceRollout(f, f.run.PlanRollout()); outcome != nil {
 		return outcome
 	}
-	return outcomeOf(f.pass.Advance(ctx))
+	return f.run.Advance(ctx)
 }
 
-// isLeaving says whether an installation goes, and what only it has with it.
+// isLeaving says whether an installation is deleted together with the objects that only it has.
 func isLeaving(other *kubermaticv1.AddonInstallation) bool {
 	return other.DeletionTimestamp != nil && other.Spec.DeletionPolicy != kubermaticv1.DeletionOrphan
 }
 
-// installationsOf lists a cluster's installations. The cache shares the objects: they must not be
-// changed.
+// installationsOf lists a cluster's installations. The cache shares the objects: do not change them.
 func (r *Reconciler) installationsOf(
 	ctx context.Context, ref target.Ref, of ...client.ListOption,
 ) ([]kubermaticv1.AddonInstallation, error) {
@@ -92,7 +91,7 @@ func (r *Reconciler) installationsOf(
 
 // others are the other installations of the cluster.
 func (r *Reconciler) others(ctx context.Context, f *facts) ([]installer.Other, error) {
-	installation := f.installation
+	object := f.installation
 	all, err := r.installationsOf(ctx, f.of())
 	if err != nil {
 		return nil, fmt.Errorf("listing the cluster's installations: %w", err)
@@ -100,34 +99,33 @@ func (r *Reconciler) others(ctx context.Context, f *facts) ([]installer.Other, e
 	others := make([]installer.Other, 0, len(all))
 	for i := range all {
 		other := &all[i]
-		if other.Name == installation.Name || f.cluster.Deleted && order.HasNothing(other) {
+		if other.Name == object.Name || f.cluster.Deleted && installation.HasNothing(other) {
 			continue
 		}
 		deleted, leaving := other.DeletionTimestamp != nil, isLeaving(other)
-		if f.cluster.Deleted { // whatever else is let go stays there
-			deleted, leaving = order.GoesAlong(other), order.GoesAlong(other)
+		if f.cluster.Deleted { // objects of a released installation stay there
+			deleted, leaving = installation.GoesAlong(other), installation.GoesAlong(other)
 		}
 		others = append(others, installer.Other{
 			Name: other.Name, Addon: string(other.Spec.AddonRef.Name), TargetNamespace: other.Spec.TargetNamespace,
-			Deleted: deleted, Leaving: leaving, Elder: isOlder(other, installation),
-			Idle: order.HasNothing(other), Fingerprint: fingerprintOf(other),
+			Deleted: deleted, Leaving: leaving, Elder: isOlder(other, object),
+			Idle: installation.HasNothing(other), Fingerprint: fingerprintOf(other),
 		})
 	}
 	return others, nil
 }
 
-// fingerprintOf is what the cache says of an installation, so that its record is read only where
-// something changed.
+// fingerprintOf identifies the cached state of an installation, so that its record is read only after a change.
 func fingerprintOf(other *kubermaticv1.AddonInstallation) string {
 	flags := strconv.FormatBool(other.DeletionTimestamp != nil) + " " + strconv.FormatBool(isLeaving(other))
-	stand := string(other.UID) + " " + other.Name + " " + flags
+	state := string(other.UID) + " " + other.Name + " " + flags
 	if applied := other.Status.LastApplied; applied != nil {
-		stand += " " + applied.Version + " " + applied.Objects
+		state += " " + applied.Version + " " + applied.Objects
 	}
-	return stand + "\n"
+	return state + "\n"
 }
 
-// sharedText says in the condition what others have; "" where nothing is shared.
+// sharedText is the part of the condition's message about objects of others; "" if nothing is shared.
 func sharedText(record *revision.Record) string {
 	if record == nil || len(record.Shared) == 0 {
 		return ""
@@ -137,17 +135,17 @@ func sharedText(record *revision.Record) string {
 		" (and %d more)", len(record.Shared)-1)
 }
 
-// nameOf finds the name of the installation in a cluster whose objects carry an ID; "" where there
-// is none, or none any more: of a cluster that goes, what has nothing there any more counts as gone.
-// Where the list fails the ID stands for the name: nothing is taken from what may still exist. It is
-// called after passes too and reads from the cache, so it has no context of one.
+// nameOf finds the name of the installation in a cluster whose objects carry an ID; "" if there is none, or no longer
+// one: in a cluster that is being deleted, an installation without objects counts as gone. If the list fails it returns
+// the ID: nothing is taken from an installation that may still exist. It is also called after reconciliations and reads
+// from the cache, so it takes no context.
 func (r *Reconciler) nameOf(in target.Description, origin types.UID, id string) string {
 	all, err := r.installationsOf(context.Background(), in.Ref)
 	if err != nil {
 		return id
 	}
 	for i := range all {
-		if in.Deleted && order.HasNothing(&all[i]) {
+		if in.Deleted && installation.HasNothing(&all[i]) {
 			continue
 		}
 		if (ownership.Owner{ClusterUID: origin, Installation: all[i].Name}).ID() == id {

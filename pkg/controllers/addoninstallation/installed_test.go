@@ -9,12 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/resolution"
+	"github.com/trellis-addons/trellis/pkg/install/resolution"
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
-// expectSpeaksOf waits until the status speaks of one version of what is installed, wherever it speaks of it, and of the present
-// generation: version, lastApplied, artifact and Healthy; and of the version that is wanted.
+// expectSpeaksOf waits until all parts of the status agree on the installed version and the present generation:
+// version, lastApplied, artifact and Healthy; and on the wanted version.
 func (w *world) expectSpeaksOf(object *kubermaticv1.AddonInstallation, installed, target, healthy string) {
 	w.t.Helper()
 	expect.Object(w.t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
@@ -30,17 +30,17 @@ func (w *world) expectSpeaksOf(object *kubermaticv1.AddonInstallation, installed
 		if last == nil || last.Addon != string(object.Spec.AddonRef.Name) || last.Version != installed || last.ArtifactDigest != state.Artifact.Digest {
 			return fmt.Errorf("last applied is %+v with artifact %+v, want version %q", last, state.Artifact, installed)
 		}
-		if told := meta.FindStatusCondition(state.Conditions, kubermaticv1.ConditionHealthy); told == nil ||
-			told.Status != metav1.ConditionStatus(healthy) || told.ObservedGeneration != object.Generation {
-			return fmt.Errorf("Healthy is %+v, want %s at generation %d", told, healthy, object.Generation)
+		if reported := meta.FindStatusCondition(state.Conditions, kubermaticv1.ConditionHealthy); reported == nil ||
+			reported.Status != metav1.ConditionStatus(healthy) || reported.ObservedGeneration != object.Generation {
+			return fmt.Errorf("Healthy is %+v, want %s at generation %d", reported, healthy, object.Generation)
 		}
 		return nil
 	})
 }
 
-// Red, in this order, when status.version is what was resolved (choose sets it), artifact what was fetched (fetch sets it), Healthy
-// keeps what it said of the revision before (projectHealth without its last case), and a refused edit leaves Healthy at an
-// earlier generation (maintain without assess).
+// TestStatusSpeaksOfWhatIsInstalled fails, in this order, if status.version is the resolved version (choose sets it),
+// if artifact is the fetched one (fetch sets it), if Healthy keeps the state of the previous revision (setHealthy
+// without its last case), and if a refused edit leaves Healthy at an earlier generation (maintain without assess).
 func TestStatusSpeaksOfWhatIsInstalled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -14,7 +14,8 @@ import (
 	"github.com/trellis-addons/trellis/test/lab"
 )
 
-// migration is a plain Job that asks to be deleted so many seconds after its end, and a ConfigMap that shows by its repair that there was a look.
+// migration is a plain Job with a time to live after its end in seconds, and a ConfigMap whose repair shows that a
+// comparison was made.
 func migration(image, seconds string) map[string]string {
 	spec := "spec:\n  ttlSecondsAfterFinished: " + seconds
 	return map[string]string{
@@ -23,7 +24,7 @@ func migration(image, seconds string) map[string]string {
 	}
 }
 
-// migrated offers versions of an add-on by that method, with these files each.
+// migrated offers versions of an add-on of that method, each with these files.
 func (w *world) migrated(name string, method kubermaticv1.Method, contents ...map[string]string) {
 	w.t.Helper()
 	placed, folder := map[string]string{}, ""
@@ -49,7 +50,7 @@ func (w *world) migrated(name string, method kubermaticv1.Method, contents ...ma
 	w.offer(name, kubermaticv1.CatalogueCustom, versions...)
 }
 
-// lookedAt deletes the ConfigMap, asks for a look and waits until it is back.
+// lookedAt deletes the ConfigMap, requests a comparison and waits until it is restored.
 func (w *world) lookedAt(object *kubermaticv1.AddonInstallation) {
 	w.t.Helper()
 	settings := w.settings(object)
@@ -62,8 +63,9 @@ func (w *world) lookedAt(object *kubermaticv1.AddonInstallation) {
 	w.ready(object)
 }
 
-// Red when a Job runs a second time that ran to its end and went; when it is not made again after it was deleted before its end; when
-// one whose manifest changed does not run; and when a Job never goes. The user cluster has the controller that deletes Jobs by their time.
+// TestAJobThatEndsAndGoesRunsOnce fails if a Job that completed and was deleted runs a second time; if it is not
+// recreated after a deletion before its end; if one whose manifest changed does not run; and if a Job is never deleted.
+// The user cluster has the controller that deletes Jobs by their time to live.
 func TestAJobThatEndsAndGoesRunsOnce(t *testing.T) {
 	t.Parallel()
 	for _, method := range []kubermaticv1.Method{kubermaticv1.MethodGoTemplate, kubermaticv1.MethodHelm} {
@@ -105,7 +107,8 @@ func TestAJobThatEndsAndGoesRunsOnce(t *testing.T) {
 	}
 }
 
-// Red when a Job that failed goes, so that nobody can read why, and runs again; and when its deletion by hand does not run it again.
+// TestAJobThatFailsStaysUntilItIsDeleted fails if a failed Job is deleted, so that its error is lost, and runs again;
+// and if its manual deletion does not run it again.
 func TestAJobThatFailsStaysUntilItIsDeleted(t *testing.T) {
 	t.Parallel()
 	w := newHookWorld(t)

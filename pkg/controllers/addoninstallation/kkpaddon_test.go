@@ -12,11 +12,11 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
-// kkpAddon makes an Addon of KKP in the cluster's namespace, with the finalizer that KKP puts on.
+// kkpAddon creates an Addon of KKP in the cluster's namespace, with KKP's finalizer.
 func (w *world) kkpAddon(name string) *unstructured.Unstructured {
 	w.t.Helper()
 	addon := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"name": name}}}
@@ -28,15 +28,15 @@ func (w *world) kkpAddon(name string) *unstructured.Unstructured {
 	return addon
 }
 
-// letGo is what KKP does with an Addon that is deleted, or its admin, who wants the objects to stay.
-func (w *world) letGo(addon *unstructured.Unstructured) {
+// release releases a deleted Addon, as KKP does, or as an admin does who keeps its objects.
+func (w *world) release(addon *unstructured.Unstructured) {
 	w.t.Helper()
 	expect.Read(w.t, w.seed, addon)
 	addon.SetFinalizers(nil)
 	expect.Update(w.t, w.seed, addon)
 }
 
-// expectReady waits until Ready has the reason and its message each of the parts.
+// expectReady waits until Ready has the reason and its message contains all of the parts.
 func (w *world) expectReady(object *kubermaticv1.AddonInstallation, reason string, parts ...string) {
 	w.t.Helper()
 	expect.Object(w.t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
@@ -48,9 +48,9 @@ func (w *world) expectReady(object *kubermaticv1.AddonInstallation, reason strin
 	})
 }
 
-// Red when an installation is applied beside a KKP Addon of its name (the step "kkp-addon" taken out), when the way out is not
-// told, when the end of the Addon wakes nobody (ofChange without its case for the kind: it comes a minute later), or when
-// another cluster's or another name's Addon counts.
+// TestKKPAddonExists fails if an installation is applied while there is a KKP Addon of its name (the step "kkp-addon"
+// taken out), if the solution is not reported, if the end of the Addon wakes no installation (ofChange without its case
+// for the kind: it is applied a minute later), or if an Addon of another cluster or name counts.
 func TestKKPAddonExists(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -65,7 +65,7 @@ func TestKKPAddonExists(t *testing.T) {
 	}
 	expect.Delete(t, w.seed, addon)
 	w.expectReady(object, kubermaticv1.ReasonKKPAddonExists, "is removing its Addon", "cleanup-manifests")
-	w.letGo(addon)
+	w.release(addon)
 	w.expectInstalled(object, "1.0.0", "")
 
 	t.Run("one that comes later stops everything but removal", func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestKKPAddonExists(t *testing.T) {
 		if version := w.installed(object); version != "" {
 			t.Errorf("version %q was put back under KKP's hands", version)
 		}
-		w.letGo(again)
+		w.release(again)
 		expect.NoError(t, client.IgnoreNotFound(w.seed.Delete(t.Context(), again)))
 		w.expectInstalled(object, "1.0.0", "")
 		w.kkpAddon("legacy")

@@ -15,7 +15,7 @@ import (
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
-// define makes a kind of the world's group.
+// define creates a kind of the world's group.
 func (w *world) define(kind string) {
 	w.t.Helper()
 	definition := &unstructured.Unstructured{}
@@ -23,8 +23,9 @@ func (w *world) define(kind string) {
 	w.create(definition)
 }
 
-// Red when anything of a chart is written while the user cluster lacks a kind of its manifest or has one of its names, when that is not
-// told, when the kind of a hook counts before the hook runs, and when the installation does not go on by itself.
+// TestAChartIsWrittenOnceAllOfItCanBe fails if a part of a chart is written while the user cluster lacks a kind of its
+// manifest or has one of its names, if that is not reported, if the kind of a hook is required before the hook runs,
+// and if the installation does not continue automatically.
 func TestAChartIsWrittenOnceAllOfItCanBe(t *testing.T) {
 	t.Parallel()
 	w := newHookWorld(t)
@@ -39,7 +40,7 @@ func TestAChartIsWrittenOnceAllOfItCanBe(t *testing.T) {
 	w.start()
 	object := w.install("whole", "")
 	namespace := object.Spec.TargetNamespace
-	w.expectReady(object, kubermaticv1.ReasonKindNotServed, "Widget."+w.group(), "install what brings the kind", "nothing of this revision")
+	w.expectReady(object, kubermaticv1.ReasonKindNotServed, "Widget."+w.group(), "install the CRD or API server of the kind", "nothing of this revision")
 	if w.has(&corev1.Namespace{}, "", namespace) {
 		t.Error("the namespace is there")
 	}
@@ -69,8 +70,8 @@ func TestAChartIsWrittenOnceAllOfItCanBe(t *testing.T) {
 	})
 }
 
-// A chart says that it needs a kind which is not among its own objects, as one whose operator makes them. Red when it is written before the
-// kind is served, or not by itself afterwards; by either method.
+// A chart requires a kind that is not among its own objects, such as one that its operator creates. It fails if the
+// chart is written before the kind is served, or not automatically afterwards; with either method.
 func TestAVersionWaitsForTheKindsThatItNeeds(t *testing.T) {
 	t.Parallel()
 	eachMethod(t, func(t *testing.T, w *world, method kubermaticv1.Method) {

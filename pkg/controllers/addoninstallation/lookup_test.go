@@ -13,7 +13,8 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
-// login makes a password once and looks it up afterwards, as charts of dashboards do; told says what helm says of the release.
+// login makes a password once and looks it up afterwards, as charts of dashboards do; told shows helm's data about the
+// release.
 const (
 	login = `{{- $before := lookup "v1" "Secret" .Release.Namespace "login" }}
 {{- $password := randAlphaNum 20 }}
@@ -23,22 +24,22 @@ kind: Secret
 metadata: {name: login}
 stringData: {password: {{ $password }}}
 `
-	told = `apiVersion: v1
+	reported = `apiVersion: v1
 kind: ConfigMap
 metadata: {name: told}
 data:
   tag: '{{ .Values.tag }}'
   release: '{{ .Release.Revision }} {{ .Release.IsInstall }} {{ .Release.IsUpgrade }}'
 `
-	// kubernetes makes a new rendering of every version of Kubernetes.
+	// kubernetes renders differently for every version of Kubernetes.
 	kubernetes = "  kubernetes: '{{ .Capabilities.KubeVersion.Version }}'\n"
-	// summed has the checksum of a password that is another one in each rendering until it can be looked up.
+	// summed has the checksum of a password that differs in each rendering until it can be looked up.
 	summed = `apiVersion: v1
 kind: ConfigMap
 metadata: {name: summed}
 data: {checksum: '{{ include (print $.Template.BasePath "/login.yaml") . | sha256sum }}'}
 `
-	// madeUp is what only chance and the clock make.
+	// madeUp has values from chance and the clock only.
 	madeUp = `{{- $authority := genCA "authority" 365 }}
 apiVersion: v1
 kind: Secret
@@ -51,7 +52,7 @@ metadata: {name: job-{{ randAlphaNum 5 | lower }}}
 `
 )
 
-// password is what Secret login holds, once it is there.
+// password is the content of Secret login, once it exists.
 func (w *world) password(namespace string) string {
 	w.t.Helper()
 	found := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "login"}}
@@ -64,8 +65,8 @@ func (w *world) password(namespace string) string {
 	return string(found.Data["password"])
 }
 
-// expectTold waits until ConfigMap told has these words at a key.
-func (w *world) expectTold(namespace, key, want string) {
+// expectReported waits until ConfigMap told has this text at a key.
+func (w *world) expectReported(namespace, key, want string) {
 	w.t.Helper()
 	expect.Object(w.t, w.seed, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "told"}},
 		func(found *corev1.ConfigMap) error {
@@ -84,7 +85,7 @@ func (w *world) tagged(object *kubermaticv1.AddonInstallation, tag string) {
 	})
 }
 
-// expectAnotherLook waits until the inputs on status are others than those, and Ready.
+// expectAnotherLook waits until the inputs in the status differ from the previous ones, and the installation is Ready.
 func (w *world) expectAnotherLook(object *kubermaticv1.AddonInstallation, before string) {
 	w.t.Helper()
 	expect.Object(w.t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
@@ -95,12 +96,12 @@ func (w *world) expectAnotherLook(object *kubermaticv1.AddonInstallation, before
 	})
 }
 
-// A password that a chart makes once stays over changes of values, of Kubernetes and of the process. Red when lookup finds nothing
-// (r.lookup giving nil): each change makes another password.
+// A password that a chart generates once stays after changes of values, of Kubernetes and of the process. It fails if
+// lookup finds nothing (r.lookup returns nil): each change generates another password.
 func TestLookupKeepsWhatWasMade(t *testing.T) {
 	t.Parallel()
 	w := newHookWorld(t)
-	w.publishChart("looked", "looked", nil, map[string]string{"login": login, "told": told + kubernetes})
+	w.publishChart("looked", "looked", nil, map[string]string{"login": login, "told": reported + kubernetes})
 	stop := w.startUntil()
 	t.Cleanup(stop)
 	object := w.install("looked", "")
@@ -108,7 +109,7 @@ func TestLookupKeepsWhatWasMade(t *testing.T) {
 	w.ready(object)
 	made := w.password(namespace)
 	w.tagged(object, "two")
-	w.expectTold(namespace, "tag", "two")
+	w.expectReported(namespace, "tag", "two")
 	w.ready(object)
 	if now := w.password(namespace); now != made {
 		t.Error("another value made another password")
@@ -116,72 +117,73 @@ func TestLookupKeepsWhatWasMade(t *testing.T) {
 	stop()
 	w.start()
 	w.running("v1.36.4")
-	w.expectTold(namespace, "kubernetes", "v1.36.4")
+	w.expectReported(namespace, "kubernetes", "v1.36.4")
 	if now := w.password(namespace); now != made {
 		t.Error("another version of Kubernetes made another password")
 	}
 }
 
-// What helm installed keeps its password, and the templates see an upgrade of the release. Red without apply.OfRelease: the
-// password is another one; with the record's revision in renderInput: the release says "1 true false".
+// A release that helm installed keeps its password, and the templates see an upgrade of the release. It fails without
+// apply.OfRelease: the password changes; and with the record's revision in renderInput: the release shows "1 true
+// false".
 func TestAdoptionLooksUpWhatIsThere(t *testing.T) {
 	t.Parallel()
 	w := newHookWorld(t)
-	templates := map[string]string{"login": login, "told": told}
+	templates := map[string]string{"login": login, "told": reported}
 	w.publishChart("taken", "taken", nil, templates)
 	w.start()
 	namespace := w.unique("taken")
 	w.program("helm", "", "install", "taken", folder(t, map[string]string{
 		"Chart.yaml": "apiVersion: v2\nname: taken\nversion: 1.0.0\n", "values.yaml": "tag: one\n",
-		"templates/login.yaml": login, "templates/told.yaml": told,
+		"templates/login.yaml": login, "templates/told.yaml": reported,
 	}), "-n", namespace, "--create-namespace")
 	made := w.password(namespace)
-	w.expectTold(namespace, "release", "1 true false")
+	w.expectReported(namespace, "release", "1 true false")
 	object := w.install("taken", "")
 	w.adopt(object)
 	w.ready(object)
 	if now := w.password(namespace); now != made {
 		t.Error("adoption made another password")
 	}
-	w.expectTold(namespace, "release", "2 false true")
+	w.expectReported(namespace, "release", "2 false true")
 }
 
-// The templates see the revisions that helm shows. Red with IsInstall by the number of the record's revision, or with another
-// revision than that of the Helm release.
+// The templates see the revisions that helm shows. It fails with IsInstall by the number of the record's revision, or
+// with another revision than that of the Helm release.
 func TestTemplatesSeeHelmsRevision(t *testing.T) {
 	t.Parallel()
 	w := newHookWorld(t)
-	w.publishChart("revised", "revised", nil, map[string]string{"told": told})
+	w.publishChart("revised", "revised", nil, map[string]string{"told": reported})
 	w.start()
 	object := w.install("revised", "")
 	namespace := object.Spec.TargetNamespace
-	w.expectTold(namespace, "release", "1 true false")
+	w.expectReported(namespace, "release", "1 true false")
 	w.ready(object)
 	before := object.Status.LastApplied.Inputs
-	w.running("v1.36.4") // nobody asked for it
+	w.running("v1.36.4") // without a request of a user
 	w.expectAnotherLook(object, before)
-	w.expectTold(namespace, "release", "1 true false")
+	w.expectReported(namespace, "release", "1 true false")
 	w.tagged(object, "two")
-	w.expectTold(namespace, "release", "2 false true")
+	w.expectReported(namespace, "release", "2 false true")
 	w.expectRelease(object, "revised", 2)
 	w.annotate(object, kubermaticv1.AnnotationReconcileAt, "now")
 	w.tagged(object, "three")
-	w.expectTold(namespace, "release", "3 false true")
+	w.expectReported(namespace, "release", "3 false true")
 	w.expectRelease(object, "revised", 3)
 	w.expectNoEvent(kubermaticv1.EventNonDeterministic)
 }
 
-// A chart that prints the checksum of what it makes once stays at its first revision: the checksum is another one as soon as the password
-// can be looked up. Red without the rendering that finds nothing.
+// A chart that prints the checksum of a generated password stays at its first revision: the checksum changes as soon as
+// the password can be looked up. It fails without the rendering that finds nothing.
 func TestSumsOfWhatIsLookedUpStay(t *testing.T) {
 	t.Parallel()
 	w := newHookWorld(t)
-	w.publishChart("summed", "summed", nil, map[string]string{"login": login, "summed": summed, "told": told})
+	w.publishChart("summed", "summed", nil, map[string]string{"login": login, "summed": summed, "told": reported})
 	w.start()
 	object := w.install("summed", "")
 	w.ready(object)
 	versions, before := w.versionsIn(object.Spec.TargetNamespace), object.Status.LastApplied.Inputs
-	w.running("v1.36.4") // nobody asked for it
+	w.running("v1.36.4") // without a request of a user
 	w.expectAnotherLook(object, before)
 	if now := w.versionsIn(object.Spec.TargetNamespace); fmt.Sprint(now) != fmt.Sprint(versions) {
 		t.Errorf("what nobody asked for changed objects: %v, before %v", now, versions)
@@ -190,13 +192,14 @@ func TestSumsOfWhatIsLookedUpStay(t *testing.T) {
 	w.running("v1.36.3")
 }
 
-// Red with asRecorded of pkg/rendering saying no: passwords, certificates, times and names are others after each version of Kubernetes; red
-// with byChance saying yes always: a real change of the chart's is lost.
+// TestChanceAloneChangesNothing fails with asRecorded of pkg/install/rendering returning false: passwords, certificates, times
+// and names change after each version of Kubernetes; and with byChance always returning true: a real change of the
+// chart is lost.
 func TestChanceAloneChangesNothing(t *testing.T) {
 	t.Parallel()
 	w := newHookWorld(t)
-	w.publishChart("chance", "chance", nil, map[string]string{"login": madeUp, "told": told})
-	w.publishChart("change", "change", nil, map[string]string{"login": madeUp, "told": told + kubernetes})
+	w.publishChart("chance", "chance", nil, map[string]string{"login": madeUp, "told": reported})
+	w.publishChart("change", "change", nil, map[string]string{"login": madeUp, "told": reported + kubernetes})
 	w.start()
 	for _, test := range []struct {
 		name  string
@@ -210,14 +213,14 @@ func TestChanceAloneChangesNothing(t *testing.T) {
 		w.running("v1.36.4")
 		w.expectAnotherLook(object, before)
 		if !test.stays {
-			w.expectTold(namespace, "kubernetes", "v1.36.4")
+			w.expectReported(namespace, "kubernetes", "v1.36.4")
 			w.expectRelease(object, test.name, 2)
 		} else if now := w.versionsIn(namespace); fmt.Sprint(now) != fmt.Sprint(versions) {
 			t.Errorf("what nobody asked for changed objects: %v, before %v", now, versions)
 		}
 		made := w.password(namespace)
 		w.tagged(object, "two")
-		w.expectTold(namespace, "tag", "two")
+		w.expectReported(namespace, "tag", "two")
 		w.ready(object)
 		if w.password(namespace) == made {
 			t.Error("a change that somebody asked for does not render anew")
@@ -226,7 +229,7 @@ func TestChanceAloneChangesNothing(t *testing.T) {
 	}
 }
 
-// versionsIn are the resource versions of a namespace's ConfigMaps and Secrets, but for those of releases.
+// versionsIn are the resource versions of a namespace's ConfigMaps and Secrets, except for those of releases.
 func (w *world) versionsIn(namespace string) map[string]string {
 	w.t.Helper()
 	found := map[string]string{}
@@ -239,8 +242,8 @@ func (w *world) versionsIn(namespace string) map[string]string {
 	return found
 }
 
-// A revision on its way goes on where nobody asked for another one. Red without revision.AmendInputs: the release is at
-// revision 2, and the hook runs again.
+// A rollout under way continues if no other revision was requested. It fails without revision.AmendInputs: the release
+// is at revision 2, and the hook runs again.
 func TestRolloutGoesOnWhereNobodyAsked(t *testing.T) {
 	t.Parallel()
 	w := newHookWorld(t)

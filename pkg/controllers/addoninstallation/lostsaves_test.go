@@ -7,7 +7,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
-	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/pkg/install/revision"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
@@ -31,8 +31,8 @@ func (f *forgetful) SaveApplied(ctx context.Context, namespace string, record *r
 	return f.Records.SaveApplied(ctx, namespace, record)
 }
 
-// Red when a pass speaks of the record after a save of what hooks did was lost: before the rollout is through, once it is on record
-// as applied, or once the objects' health is known.
+// TestSavesOfHooksMayBeLost fails if a reconciliation uses the record after a lost save of the state of hooks: before
+// the rollout is complete, once it is recorded as applied, or once the objects' health is known.
 func TestSavesOfHooksMayBeLost(t *testing.T) {
 	t.Parallel()
 	for name, waits := range map[string]bool{"plain": false, "atomic": true} {
@@ -53,7 +53,7 @@ func TestSavesOfHooksMayBeLost(t *testing.T) {
 				"settings": settings, "before": hook("before", "pre-install"), "after": hook("after", "post-install"),
 			})
 			object := w.install("hooked", "")
-			w.hurry(20, func() { w.ready(object) }) // a save that was lost is tried again after a pause, which grows
+			w.hurry(20, func() { w.ready(object) }) // a lost save is retried after a pause, which grows
 			if saves := saves.count.Load(); saves < 4 {
 				t.Errorf("of %d saves every second one was lost", saves)
 			}

@@ -6,13 +6,13 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// longestVersion of Kubernetes that a status holds, in bytes.
+// longestVersion is the longest Kubernetes version in a status, in bytes.
 const longestVersion = 64
 
-// madeFor is the Kubernetes version that what is applied was made for: the cluster's, where the pass
-// found it to be what is wanted there, else what was shown of it before.
+// madeFor is the Kubernetes version for which the applied objects were rendered: the cluster's, if the reconciliation
+// found the wanted objects applied, otherwise the one in the status.
 func madeFor(f *facts, shown *kubermaticv1.AppliedState, applied *metav1.Time) string {
-	record, version := f.pass.Record(), f.cluster.KubernetesVersion
+	record, version := f.run.Record(), f.cluster.KubernetesVersion
 	switch {
 	case f.inputs.Hash != "" && f.inputs.Hash == record.Inputs && len(version) <= longestVersion:
 		return version

@@ -10,7 +10,7 @@ import (
 	"github.com/trellis-addons/trellis/test/rendering"
 )
 
-// spinVariable makes a process of the test binary harmless and busy, until its parent ends it.
+// spinVariable makes a process of the test binary use a processor harmlessly, until its parent ends it.
 const spinVariable = "TRELLIS_TEST_SPIN"
 
 func TestMain(m *testing.M) {
@@ -24,7 +24,8 @@ func TestMain(m *testing.M) {
 	fleet.Main(m, fleet.ClusterOptions{Name: "both", Controllers: true}, fleet.ClusterOptions{Name: "elsewhere"})
 }
 
-// sideBySide has six tests run at a time, unless -parallel says otherwise: most of a test is waiting, whatever the number of processors.
+// sideBySide makes six tests run at a time, unless -parallel sets another number: tests mostly wait, regardless of the
+// number of processors.
 func sideBySide() {
 	flag.Parse()
 	isSet := false

@@ -16,10 +16,10 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/image"
 )
 
-// sourceKinds are those of the product; what they know of Secrets needs no network.
+// sourceKinds are those of the product; their handling of Secrets needs no network.
 var sourceKinds = fetch.NewKinds(fetch.Serve(git.New(nil)), fetch.Serve(image.New(nil)), fetch.Serve(helmrepo.New(nil)))
 
-// trim is what the cache keeps of an object; it may be trimmed more than once.
+// trim is the part of an object that the cache keeps; it may be trimmed more than once.
 func trim[O any](t *testing.T, object O) O {
 	t.Helper()
 	var kept any = object
@@ -41,8 +41,8 @@ func markedMeta(namespace, use string) metav1.ObjectMeta {
 	}
 }
 
-// TestMarkedObjectsAreKeptSmall: 150 marked objects of a MiB each take next to nothing, in one key or in thousands. Red when the
-// cache keeps what is not used, or what is too large.
+// TestMarkedObjectsAreKeptSmall: 150 marked objects of a MiB each use almost no memory, with one key or thousands. It
+// fails if the cache keeps unused, or too large, content.
 func TestMarkedObjectsAreKeptSmall(t *testing.T) {
 	one := map[string][]byte{"values.yaml": make([]byte, 1<<20)}
 	many, text := map[string][]byte{}, map[string]string{}
@@ -65,7 +65,7 @@ func TestMarkedObjectsAreKeptSmall(t *testing.T) {
 	}
 }
 
-// TestWhatIsSmallIsKeptWhole: and what was left out is told.
+// TestWhatIsSmallIsKeptWhole: omitted content is marked.
 func TestWhatIsSmallIsKeptWhole(t *testing.T) {
 	small := map[string][]byte{"values.yaml": []byte("a: b"), "other": []byte("c: d")}
 	kept := trim(t, &corev1.Secret{ObjectMeta: markedMeta("cluster-a", "values"), Data: small})

@@ -7,7 +7,8 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// Red when a pass compares with a status that is older than its own last one: it would write nothing, and the last one stays.
+// TestCatchUp fails if a reconciliation compares with a status that is older than its own last one: it would write
+// nothing, and the last one stays.
 func TestCatchUp(t *testing.T) {
 	object := func(resourceVersion, version string) *kubermaticv1.AddonInstallation {
 		made := &kubermaticv1.AddonInstallation{}

@@ -34,7 +34,7 @@ func asChart(version, objects string) map[string]string {
 	return map[string]string{"Chart.yaml": "apiVersion: v2\nname: web\nversion: " + version + "\n", "templates/all.yaml": objects}
 }
 
-// eachMethod runs a test by both methods, each in a world with a clock that is looked at for drift every three seconds.
+// eachMethod runs a test with both methods, each in a world with a clock and a comparison every three seconds.
 func eachMethod(t *testing.T, test func(t *testing.T, w *world, method kubermaticv1.Method)) {
 	t.Helper()
 	for _, method := range []kubermaticv1.Method{kubermaticv1.MethodGoTemplate, kubermaticv1.MethodHelm} {
@@ -47,7 +47,7 @@ func eachMethod(t *testing.T, test func(t *testing.T, w *world, method kubermati
 	}
 }
 
-// addonsBy is addons by either method.
+// addonsBy is addons with either method.
 func (w *world) addonsBy(method kubermaticv1.Method, files map[string]string) func(version, addon string) kubermaticv1.AddonVersion {
 	w.t.Helper()
 	if method == kubermaticv1.MethodGoTemplate {
@@ -60,7 +60,7 @@ func (w *world) addonsBy(method kubermaticv1.Method, files map[string]string) fu
 	return w.charts(charts)
 }
 
-// methods is a version with a ConfigMap and a ReplicaSet, and the more that is given, by a method.
+// methods is a version with a ConfigMap and a ReplicaSet, and the given other objects, of a method.
 func (w *world) methods(version string, method kubermaticv1.Method, more string) kubermaticv1.AddonVersion {
 	w.t.Helper()
 	objects := strings.NewReplacer("{{ .Values.replicas }}", "0", "'{{ .Values.app }}'", "web").Replace(settingsTwin) + more
@@ -71,7 +71,7 @@ func (w *world) methods(version string, method kubermaticv1.Method, more string)
 	return w.content(version, method, fmt.Sprintf("methods-%s/%s", w.id, version), files)
 }
 
-// born is what tells an object from another of its name that was made in its place.
+// born distinguishes an object from a recreated one of its name.
 type born struct {
 	UID  types.UID
 	Time time.Time
@@ -79,8 +79,8 @@ type born struct {
 	Generation int64
 }
 
-// standing are the objects of an installation's namespace that carry our label.
-func (w *world) standing(object *kubermaticv1.AddonInstallation) map[string]client.Object {
+// labelled are the objects of an installation's namespace that carry our label.
+func (w *world) labelled(object *kubermaticv1.AddonInstallation) map[string]client.Object {
 	w.t.Helper()
 	var configs corev1.ConfigMapList
 	var sets appsv1.ReplicaSetList
@@ -104,18 +104,18 @@ func births(objects map[string]client.Object) map[string]born {
 	return found
 }
 
-// expectBirths waits until the objects are these and no others; pruning is the last step of an upgrade.
+// expectBirths waits until exactly these objects exist; pruning is the last step of an upgrade.
 func (w *world) expectBirths(object *kubermaticv1.AddonInstallation, want map[string]born) {
 	w.t.Helper()
 	expect.Eventually(w.t, expect.Patience, func() error {
-		if diff := cmp.Diff(want, births(w.standing(object))); diff != "" {
+		if diff := cmp.Diff(want, births(w.labelled(object))); diff != "" {
 			return fmt.Errorf("objects (-want +got):\n%s", diff)
 		}
 		return nil
 	})
 }
 
-// expectMarks checks that every object carries Helm's marks for a release, or none of them where release is "".
+// expectMarks checks that every object carries Helm's marks for a release, or none of them if release is "".
 func (w *world) expectMarks(object *kubermaticv1.AddonInstallation, release string) {
 	w.t.Helper()
 	want := map[string]string{}
@@ -125,7 +125,7 @@ func (w *world) expectMarks(object *kubermaticv1.AddonInstallation, release stri
 			"meta.helm.sh/release-namespace": object.Spec.TargetNamespace,
 		}
 	}
-	for name, live := range w.standing(object) {
+	for name, live := range w.labelled(object) {
 		have := map[string]string{}
 		for _, words := range []map[string]string{live.GetLabels(), live.GetAnnotations()} {
 			for key, value := range words {
@@ -148,10 +148,10 @@ func (w *world) helmSecrets(object *kubermaticv1.AddonInstallation) int {
 	return len(list.Items)
 }
 
-// A method changes between two versions, there and back: objects are taken over, none is made anew.
-// Red when Helm's marks are not set (Options.Helm taken out of prepare of pkg/rendering), when a version begins with an empty inventory where the
-// method is another (intent without what is known: what the version before alone has stays), and when the release stays where no
-// release comes after it (formerRelease only for another name).
+// A method changes between two versions, there and back: objects are adopted, none is recreated. It fails if Helm's
+// marks are not set (Options.Helm taken out of prepare of pkg/install/rendering), if a version of another method begins with an
+// empty inventory (intent without the known objects: objects of the previous version alone stay), and if the release
+// stays when no release follows it (previousRelease only for another name).
 func TestMethodChangesBetweenVersions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -162,7 +162,7 @@ func TestMethodChangesBetweenVersions(t *testing.T) {
 	object := w.install("methods", "")
 	namespace := object.Spec.TargetNamespace
 	w.expectInstalled(object, "1.0.0", "")
-	want := births(w.standing(object))
+	want := births(w.labelled(object))
 	if len(want) != 3 {
 		t.Fatalf("version 1.0.0 has %v", want)
 	}
@@ -172,7 +172,7 @@ func TestMethodChangesBetweenVersions(t *testing.T) {
 	w.expectInstalled(object, "2.0.0", "")
 	w.expectRelease(object, "methods", 1)
 	delete(want, "dropped")
-	want["added"] = births(w.standing(object))["added"]
+	want["added"] = births(w.labelled(object))["added"]
 	w.expectBirths(object, want)
 	w.expectMarks(object, "methods")
 	if listed := w.program("helm", "", "list", "--all", "-q", "-n", namespace); listed != "methods\n" {
@@ -199,7 +199,7 @@ func TestMethodChangesBetweenVersions(t *testing.T) {
 
 	w.delete(object)
 	expect.Gone(t, w.seed, object)
-	if left := births(w.standing(object)); len(left) > 0 || w.helmSecrets(object) > 0 {
+	if left := births(w.labelled(object)); len(left) > 0 || w.helmSecrets(object) > 0 {
 		t.Errorf("left: %v, and %d Secrets of a release", left, w.helmSecrets(object))
 	}
 }

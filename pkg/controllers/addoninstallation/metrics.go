@@ -10,12 +10,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/conditions"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/text"
+	"github.com/trellis-addons/trellis/pkg/base/conditions"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/base/text"
 )
 
-// Metrics count what the controller does.
+// Metrics count the controller's actions.
 type Metrics struct {
 	delay               prometheus.Histogram
 	applied, rolledBack prometheus.Counter
@@ -23,19 +23,19 @@ type Metrics struct {
 	issued              *prometheus.CounterVec
 }
 
-// NewMetrics makes the metrics and registers them.
+// NewMetrics creates the metrics and registers them.
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	revisions := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "trellis_installation_revisions_total",
-		Help: "Revisions of AddonInstallations that were applied to their end, by whether they were asked for or brought back.",
+		Help: "Revisions of AddonInstallations that were completely applied, by whether they were requested or rolled back to.",
 	}, []string{"result"})
 	objects := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "trellis_installation_objects_total",
-		Help: "Objects in user clusters, by what was done: written for a revision, or repaired since they had drifted.",
+		Help: "Objects in user clusters that were written for a revision, or repaired after drift.",
 	}, []string{"done"})
 	issued := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "trellis_agent_credentials_issued_total",
-		Help: "Credentials of agents, by their type and whether they were issued, as a renewal is too, or could not be had.",
+		Help: "Credentials of agents, by their type and whether they were issued, including renewals, or could not be.",
 	}, []string{"type", "result"})
 	for _, kind := range []kubermaticv1.AccessType{kubermaticv1.AccessByToken, kubermaticv1.AccessByCertificate} {
 		issued.WithLabelValues(string(kind), "issued")
@@ -45,7 +45,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		issued: issued,
 		delay: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "trellis_installation_delay_seconds",
-			Help:    "Time from the first pass that found something else asked for than is applied, until that was applied to its end.",
+			Help:    "Time from the first reconciliation that finds a difference between requested and applied until that is completely applied.",
 			Buckets: []float64{0.1, 0.5, 1, 2, 5, 15, 60, 300, 1800, 7200},
 		}),
 		applied: revisions.WithLabelValues("applied"), rolledBack: revisions.WithLabelValues("rolledBack"),
@@ -55,52 +55,52 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	return made
 }
 
-// measure what a pass did that ends now, by the status that it made.
+// measure counts the actions of a finished reconciliation, by its new status.
 func (m *Metrics) measure(f *facts, now time.Time) {
-	m.repaired.Add(float64(len(f.pass.Repaired)))
-	if f.pass.Applied != nil {
-		m.written.Add(float64(f.pass.Progress.Written))
+	m.repaired.Add(float64(len(f.run.Repaired)))
+	if f.run.Applied != nil {
+		m.written.Add(float64(f.run.Progress.Written))
 		m.ended(f, now)
 	}
 	switch {
 	case meta.IsStatusConditionTrue(f.installation.Status.Conditions, kubermaticv1.ConditionApplied):
 		f.memory.asked = time.Time{}
 	case f.memory.asked.IsZero():
-		f.memory.asked = f.pass.Now
+		f.memory.asked = f.run.Now
 	}
 }
 
-// ended says that a revision was applied to its end.
+// ended counts a completely applied revision.
 func (m *Metrics) ended(f *facts, now time.Time) {
-	if f.pass.Applied.Rollback != nil {
+	if f.run.Applied.Rollback != nil {
 		m.rolledBack.Inc()
 		return
 	}
 	m.applied.Inc()
-	began := f.pass.Now
+	began := f.run.Now
 	if !f.memory.asked.IsZero() {
 		began = f.memory.asked
 	}
 	m.delay.Observe(now.Sub(began).Seconds())
 }
 
-// mostAddons have figures of their own.
+// mostAddons is the most add-ons with separate figures.
 const mostAddons = 200
 
-// NewCensus counts all installations of a seed by how they stand, from when leads is closed on.
+// NewCensus counts all installations of a seed by state, once leads is closed.
 func NewCensus(installations client.Reader, leads <-chan struct{}) *loop.Census {
-	description := prometheus.NewDesc("trellis_installations", "AddonInstallations by how they stand and the reason of their condition Ready.",
+	description := prometheus.NewDesc("trellis_installations", "AddonInstallations by their state and the reason of their condition Ready.",
 		loop.CensusLabels, nil)
 	return loop.NewCensus(description, leads, func(ctx context.Context, visit func([]metav1.Condition)) error {
 		return eachOf(ctx, installations, func(one *kubermaticv1.AddonInstallation) { visit(one.Status.Conditions) })
 	})
 }
 
-// NewAddonCensus counts them by what they have applied and how they stand. Add-ons are those of
-// catalogues, since something of them was applied; what anybody asks for makes no figures.
+// NewAddonCensus counts them by applied add-on and state. Only add-ons of which a version was applied, so from
+// catalogues, are labels; requested names are not.
 func NewAddonCensus(installations client.Reader, leads <-chan struct{}) *loop.Census {
 	description := prometheus.NewDesc("trellis_addon_installations",
-		"AddonInstallations by the add-on that is applied and how they stand; addon is empty where nothing was applied yet.",
+		"AddonInstallations by the applied add-on and their state; addon is empty before the first one is applied.",
 		[]string{"addon", "state"}, nil)
 	addons := text.NewWords(mostAddons, text.ObjectName)
 	return loop.NewLabelledCensus(description, leads, func(ctx context.Context, count func(first, second string)) error {
@@ -116,12 +116,5 @@ func NewAddonCensus(installations client.Reader, leads <-chan struct{}) *loop.Ce
 }
 
 func eachOf(ctx context.Context, installations client.Reader, visit func(*kubermaticv1.AddonInstallation)) error {
-	list := &kubermaticv1.AddonInstallationList{}
-	if err := installations.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		return err
-	}
-	for i := range list.Items {
-		visit(&list.Items[i])
-	}
-	return nil
+	return loop.EachOf(ctx, installations, &kubermaticv1.AddonInstallationList{}, visit)
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
-// figuresOf a registry as "name labels value", less the prefix of all; of histograms the count.
+// figuresOf are the figures of a registry as "name labels value", without the common prefix; of histograms the count.
 func figuresOf(t testing.TB, from prometheus.Gatherer) (figures []string) {
 	t.Helper()
 	families, err := from.Gather()
@@ -35,7 +35,7 @@ func figuresOf(t testing.TB, from prometheus.Gatherer) (figures []string) {
 	return figures
 }
 
-// expectFigures of what the controller has done.
+// expectFigures waits for figures of the controller.
 func (w *world) expectFigures(want ...string) {
 	w.t.Helper()
 	want = slices.Concat([]string{
@@ -50,9 +50,10 @@ func (w *world) expectFigures(want ...string) {
 	})
 }
 
-// TestInstallationsAreCounted: one is Ready and one names an add-on that no catalogue has; the first is edited, and drifts. Red when an
-// installation is not counted by its state and reason, or by an add-on that is only asked for, when a revision, a written or a repaired
-// object is not counted, and when a pass that applies nothing is.
+// TestInstallationsAreCounted: one is Ready and one names an add-on that no catalogue has; the first is edited, and
+// drifts. It fails if an installation is not counted by its state and reason, or is counted by an add-on that is only
+// requested, if a revision, a written or a repaired object is not counted, and if a reconciliation that applies nothing
+// is.
 func TestInstallationsAreCounted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -19,14 +19,14 @@ import (
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
-// keptBy marks every object of manifests as one that stays.
+// keptBy marks every object of manifests to stay after a removal.
 func keptBy(manifests string) string {
 	return strings.ReplaceAll(manifests, "metadata: {name:", "metadata: {annotations: {helm.sh/resource-policy: keep}, name:")
 }
 
-// Red when what an installation gave up, by another version of its add-on, is another's for as long as that installation exists
-// (decide without gaveUp); when it is deleted in between; when it goes to another add-on before it was given up; and when the one
-// that gave it up repairs or removes it later.
+// TestObjectsMoveFromOneAddonToAnother fails if an object that an installation gave up, by another version of its
+// add-on, counts as its own while it exists (decide without gaveUp); if it is deleted in between; if another add-on
+// gets it before it was given up; and if the installation that gave it up repairs or removes it later.
 func TestObjectsMoveFromOneAddonToAnother(t *testing.T) {
 	t.Parallel()
 	eachMethod(t, func(_ *testing.T, w *world, method kubermaticv1.Method) {
@@ -35,7 +35,7 @@ func TestObjectsMoveFromOneAddonToAnother(t *testing.T) {
 	})
 }
 
-// moveObjects has an add-on give objects up that another one waits for, and removes both.
+// moveObjects makes an add-on give up objects for which another one waits, and removes both.
 func (w *world) moveObjects(method kubermaticv1.Method) {
 	w.t.Helper()
 	own := "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: own}}\n"
@@ -75,7 +75,7 @@ data: {of: a}
 
 	w.want(a, "2.0.0")
 	w.expectReady(a, kubermaticv1.ReasonReady)
-	w.hurry(20, func() { w.expectReady(b, kubermaticv1.ReasonReady) }) // it is tried again after a minute, and later
+	w.hurry(20, func() { w.expectReady(b, kubermaticv1.ReasonReady) }) // it is retried after a minute, and later
 	for _, object := range objects {
 		w.expectOwner("movb", object, a, b)
 	}
@@ -101,8 +101,9 @@ data: {of: a}
 	}
 }
 
-// In whatever order an add-on gives a definition up and another one comes, it is the other's, and is not deleted in between, nor is what
-// was made of its kind. Red when the other waits for ever, or needs an annotation where the first one is there and gave it up.
+// In any order in which an add-on gives up a definition and another one is installed, the definition becomes the
+// other's, and is not deleted in between, nor are its objects. It fails if the other waits forever, or needs an
+// annotation although the first one exists and gave it up.
 func TestDefinitionsMoveInAnyOrder(t *testing.T) {
 	t.Parallel()
 	for why, act := range map[string]func(m *move){
@@ -164,20 +165,20 @@ func TestDefinitionsMoveInAnyOrder(t *testing.T) {
 	}
 }
 
-// move is from installation mova, whose version 2.0.0 lacks a definition, to movb, which has it.
+// move is a move of a definition from installation mova, whose version 2.0.0 lacks it, to movb, which has it.
 type move struct {
 	*world
 	from, to *kubermaticv1.AddonInstallation
 }
 
-// drop has the first one give it up.
+// drop makes mova give it up.
 func (m *move) drop() {
 	m.t.Helper()
 	m.want(m.from, "2.0.0")
 	m.expectVersionReady(m.from, "2.0.0")
 }
 
-// begin makes the second one.
+// begin creates movb.
 func (m *move) begin(annotations map[string]string, isWaiting bool) {
 	m.t.Helper()
 	m.to = given.Installation(m.namespace, "movb", "movb", m.unique("movb"), given.NewNamespace)
@@ -188,7 +189,8 @@ func (m *move) begin(annotations map[string]string, isWaiting bool) {
 	}
 }
 
-// Red when a version that lacks an object of the whole cluster leaves it to nobody, although another instance uses it.
+// TestWhatAVersionLacksPassesToAnotherInstance fails if a cluster-scoped object that a version lacks gets no owner,
+// although another instance uses it.
 func TestWhatAVersionLacksPassesToAnotherInstance(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -213,8 +215,9 @@ func TestWhatAVersionLacksPassesToAnotherInstance(t *testing.T) {
 	}
 }
 
-// Red when a forged field manager or mark of another installation has an add-on take over what that
-// installation has, or what it keeps of its own beside its record; and when a mark on a live object keeps another version's objects away.
+// TestForgedMarksMoveNothing fails if a forged field manager or mark of another installation makes an add-on adopt that
+// installation's objects, or its other objects outside of its record; and if a mark on a live object excludes another
+// version's objects.
 func TestForgedMarksMoveNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -241,7 +244,7 @@ func TestForgedMarksMoveNothing(t *testing.T) {
 	w.expectOwner("theirs", object, theirs, ours)
 }
 
-// keptEvents waits until so many events tell of objects that stay, and gives what they say.
+// keptEvents waits until a number of events report objects that stay, and returns their messages.
 func (w *world) keptEvents(object client.Object, want int) (notes []string) {
 	w.t.Helper()
 	expect.Eventually(w.t, expect.Patience, func() error {
@@ -262,8 +265,8 @@ func (w *world) keptEvents(object client.Object, want int) (notes []string) {
 	return notes
 }
 
-// A user rescues an object before an upgrade that lacks it, and before a removal. Red when it goes, when no event tells of it, and when one
-// tells of it again, also after a restart.
+// A user marks an object to stay before an upgrade that lacks it, and before a removal. It fails if it is deleted, if
+// no event reports it, and if one reports it again, also after a restart.
 func TestWhatAUserMarksInTheClusterOutlivesUpgradeAndRemoval(t *testing.T) {
 	t.Parallel()
 	eachMethod(t, func(t *testing.T, w *world, method kubermaticv1.Method) {

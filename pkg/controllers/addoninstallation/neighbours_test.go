@@ -25,7 +25,7 @@ func (w *world) releaseOwners(namespace string) map[string]string {
 	return owners
 }
 
-// charts commits several at once, by folder; the function gives the version that has one of them.
+// charts commits several charts at once, by folder; the function returns the version with one of them.
 func (w *world) charts(charts map[string]map[string]string) func(version, folder string) kubermaticv1.AddonVersion {
 	w.t.Helper()
 	files := map[string]string{}
@@ -43,8 +43,9 @@ func (w *world) charts(charts map[string]map[string]string) func(version, folder
 	}
 }
 
-// Red when an installation goes on with the Helm release of a younger one (found.Installation not looked at in CheckRelease): it
-// would take the release's Secrets, and prune the other's objects; red too when it can't once the other is gone.
+// TestReleaseOfAnInstallationThatExistsIsRefused fails if an installation continues the Helm release of a younger one
+// (CheckRelease without found.Installation): it would use the release's Secrets, and prune the other's objects; it also
+// fails if it can't continue once the other is gone.
 func TestReleaseOfAnInstallationThatExistsIsRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -101,8 +102,9 @@ func TestReleaseOfAnInstallationThatExistsIsRefused(t *testing.T) {
 	}
 }
 
-// Red when the revisions that deletionPolicy Orphan left are not gone on with (helmrelease.Find of another label alone): the copy would
-// begin at revision 1, below what `helm list` shows; red too when what only they have goes, or when adopt is asked for.
+// TestOrphanedReleaseIsGoneOnWith fails if the revisions that deletionPolicy Orphan left are not continued
+// (helmrelease.Find only for another label): the copy would begin at revision 1, below the one of `helm list`; and if
+// objects of only these revisions are deleted, or adopt is required.
 func TestOrphanedReleaseIsGoneOnWith(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -13,49 +13,49 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	order "github.com/trellis-addons/trellis/pkg/installation"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/resolution"
-	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/pkg/fleet/installation"
+	"github.com/trellis-addons/trellis/pkg/install/resolution"
+	"github.com/trellis-addons/trellis/pkg/install/revision"
 )
 
-// mostAwaited is how many others a message names, and how many can wake who waits for them: while
-// one of them is not ready, nothing that happens to the rest lets it go on.
+// mostAwaited is how many others a message names, and how many can wake the waiting installation: while one of them is
+// not ready, changes of the rest can't end the wait.
 const mostAwaited = 3
 
-// turn is what an installation is about to do that others may come before.
-type turn string
+// order is the action of an installation that may have to wait for others.
+type order string
 
 const (
-	turnNone    turn = ""
-	turnFirst   turn = "first apply"
-	turnRemoval turn = "removal"
-	// turnVersion begins the turn of another version, whose name follows.
-	turnVersion turn = "version "
+	orderNone    order = ""
+	orderFirst   order = "first apply"
+	orderRemoval order = "removal"
+	// orderVersion begins the turn of another version, whose name follows.
+	orderVersion order = "version "
 )
 
-// turnOf is the first apply, or that of another version. What is under way is not held any more,
-// nor what has only other values.
-func turnOf(f *facts) turn {
-	record := f.pass.Record()
+// orderOf is the first apply, or that of another version. A rollout under way, or one with only other values, is not
+// held.
+func orderOf(f *facts) order {
+	record := f.run.Record()
 	switch {
-	case f.pass.Decision.Do != revision.Begin:
-		return turnNone
+	case f.run.Decision.Do != revision.Begin:
+		return orderNone
 	case record == nil && f.installation.Status.LastApplied == nil:
-		return turnFirst
+		return orderFirst
 	case !record.IsApplied():
-		return turnNone
+		return orderNone
 	case record.Addon != addonOf(f.installation) || catalogue.Key(record.Version) != catalogue.Key(f.choice.Version.Version):
-		return turnVersion + turn(f.choice.Version.Version)
+		return orderVersion + order(f.choice.Version.Version)
 	}
-	return turnNone
+	return orderNone
 }
 
-// inTurn holds a first apply, and that of another version, while others of the cluster come first.
-func (r *Reconciler) inTurn(ctx context.Context, f *facts) loop.Outcome {
-	now := turnOf(f)
-	if now == turnNone || now != turnFirst && len(f.installation.Spec.DependsOn) == 0 {
+// inOrder holds a first apply, and that of another version, while others of the cluster come first.
+func (r *Reconciler) inOrder(ctx context.Context, f *facts) *loop.Outcome {
+	now := orderOf(f)
+	if now == orderNone || now != orderFirst && len(f.installation.Spec.DependsOn) == 0 {
 		r.awaiting.forget(client.ObjectKeyFromObject(f.installation))
 		return nil
 	}
@@ -63,128 +63,127 @@ func (r *Reconciler) inTurn(ctx context.Context, f *facts) loop.Outcome {
 	switch {
 	case err != nil:
 		return failed(err)
-	case before.Held == order.HeldByNothing:
+	case before.Held == installation.HeldByNothing:
 		return nil
 	}
 	limit := limit{r.Options.OrderTimeout, r.Options.OrderTimeout - waited(f)}
-	isLimited := before.Held == order.HeldBySlot || before.Held == order.HeldByDependencies && now != turnFirst
-	outcome := loop.Waiting{Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonWaitingForOrder, Message: orderText(before)}
+	isLimited := before.Held == installation.HeldBySlot || before.Held == installation.HeldByDependencies && now != orderFirst
+	outcome := loop.Wait(kubermaticv1.ConditionApplied, kubermaticv1.ReasonWaitingForOrder, orderText(before), 0)
 	switch {
 	case isLimited && r.isOver(ctx, f, now, before, limit):
 		return nil
-	case before.Held == order.HeldByCycle:
+	case before.Held == installation.HeldByCycle:
 		outcome.Reason = kubermaticv1.ReasonDependencyCycle
-	case before.Held == order.HeldByMissing:
+	case before.Held == installation.HeldByMissing:
 		outcome.Reason = kubermaticv1.ReasonDependencyMissing
 	case isLimited:
-		outcome.Message += fmt.Sprintf("; it goes on without that after %s", limit.whole)
+		outcome.Message += fmt.Sprintf("; after %s the installation goes on without waiting", limit.whole)
 		outcome.Recheck = limit.left
 	}
 	return outcome
 }
 
-// removedInTurn holds a removal while what depends on the installation, or comes after it by slot,
-// is being removed too. A removal that began is not held any more.
-func (r *Reconciler) removedInTurn(ctx context.Context, f *facts) loop.Outcome {
-	if f.memory.letGo == turnRemoval {
+// removedInOrder holds a removal while dependents of the installation, or installations of later slots, are being
+// removed too. A removal that began is not held.
+func (r *Reconciler) removedInOrder(ctx context.Context, f *facts) *loop.Outcome {
+	if f.memory.released == orderRemoval {
 		return nil
 	}
-	before, err := r.before(ctx, f, turnRemoval)
+	before, err := r.before(ctx, f, orderRemoval)
 	if err != nil {
 		return failed(err)
 	}
 	limit := r.removalLimit(f)
-	if before.Held == order.HeldByNothing || r.isOver(ctx, f, turnRemoval, before, limit) {
-		f.memory.letGo = turnRemoval
+	if before.Held == installation.HeldByNothing || r.isOver(ctx, f, orderRemoval, before, limit) {
+		f.memory.released = orderRemoval
 		return nil
 	}
-	text := fmt.Sprintf("%s; it is removed without that after %s", orderText(before), limit.whole)
+	text := fmt.Sprintf("%s; after %s the installation is removed without waiting", orderText(before), limit.whole)
 	return waiting(kubermaticv1.ReasonWaitingForOrder, text, limit.left)
 }
 
-// limit is for how long others are waited for, and what is left of that.
+// limit is the whole and the remaining time of waiting for others.
 type limit struct{ whole, left time.Duration }
 
-// removalLimit is for how long a removal waits for others, since it began. From a cluster that goes there
-// is little time, which counts from then, and what comes before must not take all of it.
+// removalLimit limits a removal's wait for others, counted from its beginning. From a cluster that is being deleted the
+// time counts from the Cluster's deletion, and the others must not use all of it.
 func (r *Reconciler) removalLimit(f *facts) limit {
 	whole, since := r.Options.OrderTimeout, removedSince(f)
 	if f.cluster.Deleted {
 		whole, since = min(whole, r.goingTime()/3), f.cluster.DeletedAt
 	}
-	return limit{whole, whole - f.pass.Now.Sub(since).Abs()}
+	return limit{whole, whole - f.run.Now.Sub(since).Abs()}
 }
 
-// isOver says whether the time for which others are waited for is over, and tells that once.
-func (r *Reconciler) isOver(ctx context.Context, f *facts, now turn, before order.Order, limit limit) bool {
-	if f.memory.letGo != now && limit.left > 0 {
+// isOver says whether the time of waiting for others is over, and reports it once.
+func (r *Reconciler) isOver(ctx context.Context, f *facts, now order, before installation.Order, limit limit) bool {
+	if f.memory.released != now && limit.left > 0 {
 		return false
 	}
 	r.awaiting.forget(client.ObjectKeyFromObject(f.installation))
-	if f.memory.letGo != now && limit.whole > 0 {
+	if f.memory.released != now && limit.whole > 0 {
 		action := "Apply"
-		if now == turnRemoval {
+		if now == orderRemoval {
 			action = "Remove"
 		}
 		r.report(ctx, f, occasion{corev1.EventTypeWarning, kubermaticv1.EventOrderGivenUp, action},
-			fmt.Sprintf("goes on after %s although it %s", limit.whole, orderText(before)))
+			fmt.Sprintf("the installation goes on after %s although it %s", limit.whole, orderText(before)))
 	}
-	f.memory.letGo = now
+	f.memory.released = now
 	return true
 }
 
-// waited is for how long an installation waits for its turn: since condition Applied says so. The
-// distance counts, so that nothing waits for a time to come that is on record by mistake.
+// waited is how long an installation has waited for its turn: since the transition of condition Applied. The absolute
+// difference counts, so that a wrong time in the future does not prolong the wait.
 func waited(f *facts) time.Duration {
 	applied := meta.FindStatusCondition(f.installation.Status.Conditions, kubermaticv1.ConditionApplied)
-	if applied == nil || applied.Status != metav1.ConditionFalse || !order.IsHeld(applied.Reason) {
+	if applied == nil || applied.Status != metav1.ConditionFalse || !installation.IsHeld(applied.Reason) {
 		return 0
 	}
-	return f.pass.Now.Sub(applied.LastTransitionTime.Time).Abs()
+	return f.run.Now.Sub(applied.LastTransitionTime.Time).Abs()
 }
 
-// removedSince is when a removal began; of a core add-on that was protected, when that ended.
+// removedSince is when a removal began; for a protected core add-on, when the protection ended.
 func removedSince(f *facts) time.Time {
 	blocked := meta.FindStatusCondition(f.installation.Status.Conditions, kubermaticv1.ConditionDeletionBlocked)
 	switch {
 	case blocked == nil, !isRemoved(f.installation):
-		return f.pass.Asked.RemovedSince
+		return f.run.Asked.RemovedSince
 	case blocked.Status == metav1.ConditionTrue:
-		return f.pass.Now
+		return f.run.Now
 	}
 	return blocked.LastTransitionTime.Time
 }
 
-// before finds whom an installation waits for, all of it in the manager's cache. Where neither
-// slots nor dependencies are about, the others are not looked at. Who waits is noted before they
-// are read: what changes meanwhile wakes it.
-func (r *Reconciler) before(ctx context.Context, f *facts, now turn) (order.Order, error) {
+// before finds the installations that an installation waits for, in the manager's cache. Without slots and
+// dependencies, it reads no others. The wait is noted before they are read: a change in between wakes the installation.
+func (r *Reconciler) before(ctx context.Context, f *facts, now order) (installation.Order, error) {
 	own := f.installation
 	slots, err := r.slots(ctx)
 	if err != nil {
-		return order.Order{}, err
+		return installation.Order{}, err
 	}
-	isConcerned := len(own.Spec.DependsOn) > 0 || now == turnFirst && len(slots) > 0
-	if now == turnRemoval {
+	isConcerned := len(own.Spec.DependsOn) > 0 || now == orderFirst && len(slots) > 0
+	if now == orderRemoval {
 		if isConcerned, err = r.isBefore(ctx, f, slots); err != nil {
-			return order.Order{}, err
+			return installation.Order{}, err
 		}
 	}
 	key := client.ObjectKeyFromObject(own)
 	if !isConcerned {
 		r.awaiting.forget(key)
-		return order.Order{}, nil
+		return installation.Order{}, nil
 	}
 	r.awaiting.note(f.of(), key, nil)
 	all, err := r.installationsOf(ctx, f.of())
 	if err != nil {
-		return order.Order{}, fmt.Errorf("listing the cluster's installations: %w", err)
+		return installation.Order{}, fmt.Errorf("listing the cluster's installations: %w", err)
 	}
-	found := r.decideOrder(ctx, f, now, order.NeighbourhoodOf(own, all, slots))
+	found := r.decideOrder(ctx, f, now, installation.NeighbourhoodOf(own, all, slots))
 	switch found.Held {
-	case order.HeldByNothing:
+	case installation.HeldByNothing:
 		r.awaiting.forget(key)
-	case order.HeldByCycle: // the next one in it tells, by its own state, when the cycle is broken further on
+	case installation.HeldByCycle: // if the cycle is broken elsewhere, the state of the next one in it shows that
 		r.awaiting.note(f.of(), key, found.By[1:2])
 	default:
 		r.awaiting.note(f.of(), key, found.By[:min(len(found.By), mostAwaited)])
@@ -192,18 +191,18 @@ func (r *Reconciler) before(ctx context.Context, f *facts, now turn) (order.Orde
 	return found, nil
 }
 
-func (r *Reconciler) decideOrder(ctx context.Context, f *facts, now turn, all order.Neighbourhood) order.Order {
+func (r *Reconciler) decideOrder(ctx context.Context, f *facts, now order, all installation.Neighbourhood) installation.Order {
 	switch now {
-	case turnRemoval:
+	case orderRemoval:
 		return all.BeforeRemoval(f.cluster.Deleted)
-	case turnFirst:
+	case orderFirst:
 		return all.BeforeFirstApply()
 	}
 	return all.BeforeVersion(func(other *kubermaticv1.AddonInstallation) bool { return r.isAboutToMove(ctx, f, other) })
 }
 
-// isAboutToMove says whether a dependency is to have another version than it has, which its own
-// next pass will find: one edit of catalogues or of the Cluster often moves both.
+// isAboutToMove says whether a dependency is about to change its version, which its next reconciliation will find: one
+// edit of catalogues or of the Cluster often changes both.
 func (r *Reconciler) isAboutToMove(ctx context.Context, f *facts, other *kubermaticv1.AddonInstallation) bool {
 	if other.Spec.ReconcileStrategy == kubermaticv1.ReconcileOnce {
 		return false
@@ -219,7 +218,7 @@ func (r *Reconciler) isAboutToMove(ctx context.Context, f *facts, other *kuberma
 	return refusal == nil && catalogue.Key(choice.Version.Version) != catalogue.Key(installed)
 }
 
-// isBefore says whether anything of the cluster can come after an installation.
+// isBefore says whether any installation of the cluster can come after this one.
 func (r *Reconciler) isBefore(
 	ctx context.Context, f *facts, slots map[kubermaticv1.AddonName]kubermaticv1.Slot,
 ) (bool, error) {
@@ -229,12 +228,12 @@ func (r *Reconciler) isBefore(
 	}
 	dependents, err := r.installationsOf(ctx, f.of(), client.MatchingFields{indexDependsOn: own.Name})
 	if err != nil {
-		return false, fmt.Errorf("listing what depends on installation %q: %w", own.Name, err)
+		return false, fmt.Errorf("listing the installations that depend on installation %q: %w", own.Name, err)
 	}
 	return len(dependents) > 0, nil
 }
 
-// slots are those of add-ons, by what the merged catalogues say that have one.
+// slots are the add-ons that have a slot in their merged catalogue.
 func (r *Reconciler) slots(ctx context.Context) (map[kubermaticv1.AddonName]kubermaticv1.Slot, error) {
 	list := &kubermaticv1.AddonCatalogueList{}
 	err := r.Client.List(ctx, list, client.InNamespace(r.Options.CatalogueNamespace), client.MatchingFields{indexSlot: hasSlot},
@@ -259,23 +258,23 @@ func slotOf(merged *kubermaticv1.AddonCatalogue) kubermaticv1.Slot {
 	return merged.Spec.Addons[0].Slot
 }
 
-// orderText says whom an installation waits for.
-func orderText(before order.Order) string {
+// orderText says which installations are awaited.
+func orderText(before installation.Order) string {
 	switch before.Held {
-	case order.HeldByCycle:
-		return fmt.Sprintf("depends on itself: %s: take one of them out of spec.dependsOn", order.CycleText(before.By))
-	case order.HeldByMissing:
-		return fmt.Sprintf("depends on %s, which this cluster does not have: make it, or take it out of spec.dependsOn", awaitedText(before.By))
-	case order.HeldByDependencies:
-		return fmt.Sprintf("waits until %s, which it depends on, is Ready with the version that it is to have", awaitedText(before.By))
-	case order.HeldByRemovals:
+	case installation.HeldByCycle:
+		return fmt.Sprintf("depends on itself: %s: remove one of them from spec.dependsOn", installation.CycleText(before.By))
+	case installation.HeldByMissing:
+		return fmt.Sprintf("depends on %s, which this cluster does not have: create it, or remove it from spec.dependsOn", awaitedText(before.By))
+	case installation.HeldByDependencies:
+		return fmt.Sprintf("waits until %s, which it depends on, is Ready with its desired version", awaitedText(before.By))
+	case installation.HeldByRemovals:
 		return fmt.Sprintf("waits for the removal of %s, which depends on it or has a later slot", awaitedText(before.By))
 	}
 	return fmt.Sprintf("waits for %s, which has an earlier slot", awaitedText(before.By))
 }
 
-// awaitedText names those that can wake who waits, and no number of the rest: it would be wrong
-// with each of them.
+// awaitedText names those that can wake the waiting installation, without the number of the rest: it would change too
+// often.
 func awaitedText(names []string) string {
 	quoted := make([]string, 0, mostAwaited)
 	for _, name := range names[:min(len(names), mostAwaited)] {

@@ -20,7 +20,8 @@ import (
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
-// slow has ConfigMap settings, and a ReplicaSet that is not ready before somebody scales it to nothing: nothing runs its pods.
+// slow has ConfigMap settings, and a ReplicaSet that is not ready until a test scales it to zero: nothing runs its
+// pods.
 const slow = `apiVersion: v1
 kind: ConfigMap
 metadata: {name: settings}
@@ -37,7 +38,7 @@ spec:
     spec: {containers: [{name: web, image: "example.com/web:1"}]}
 `
 
-// publishSlow offers an add-on that is not ready once it is applied.
+// publishSlow offers an add-on that is not ready when it is applied.
 func (w *world) publishSlow(name string, kind kubermaticv1.CatalogueType, slot kubermaticv1.Slot, versions ...string) {
 	w.t.Helper()
 	addon := kubermaticv1.Addon{Name: kubermaticv1.AddonName(name), Slot: slot}
@@ -47,7 +48,7 @@ func (w *world) publishSlow(name string, kind kubermaticv1.CatalogueType, slot k
 	w.publishAddon(kind, addon)
 }
 
-// slowly is a version that is healthy once somebody scales it to nothing. What a version leaves as it is stays scaled.
+// slowly is a version that is healthy once a test scales it to zero. A version without a change keeps the scale.
 func (w *world) slowly(version string, replicas int) kubermaticv1.AddonVersion {
 	w.t.Helper()
 	made := w.content(version, kubermaticv1.MethodGoTemplate, "slow", map[string]string{"all.yaml": slow})
@@ -55,8 +56,8 @@ func (w *world) slowly(version string, replicas int) kubermaticv1.AddonVersion {
 	return made
 }
 
-// wish asks for an add-on that depends on others.
-func (w *world) wish(name, addon, version string, dependsOn ...string) *kubermaticv1.AddonInstallation {
+// request creates an installation that depends on others.
+func (w *world) request(name, addon, version string, dependsOn ...string) *kubermaticv1.AddonInstallation {
 	w.t.Helper()
 	object := given.Installation(w.namespace, name, addon, w.unique(name), given.In(version), given.NewNamespace)
 	object.Spec.DependsOn = namesOf(dependsOn)
@@ -76,7 +77,7 @@ func (w *world) dependOn(object *kubermaticv1.AddonInstallation, names ...string
 	w.edit(object, func(object *kubermaticv1.AddonInstallation) { object.Spec.DependsOn = namesOf(names) })
 }
 
-// scale lets what publishSlow offers be ready, or not.
+// scale makes an add-on of publishSlow ready, or not.
 func (w *world) scale(object *kubermaticv1.AddonInstallation, replicas int32) {
 	w.t.Helper()
 	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: object.Spec.TargetNamespace, Name: "web"}}
@@ -86,7 +87,7 @@ func (w *world) scale(object *kubermaticv1.AddonInstallation, replicas int32) {
 	})
 }
 
-// expectReplicas waits until a version was applied that brings that many replicas.
+// expectReplicas waits until a version with that many replicas was applied.
 func (w *world) expectReplicas(object *kubermaticv1.AddonInstallation, replicas int32) {
 	w.t.Helper()
 	set := &appsv1.ReplicaSet{}
@@ -99,7 +100,7 @@ func (w *world) expectReplicas(object *kubermaticv1.AddonInstallation, replicas 
 	})
 }
 
-// expectHeld waits until an installation waits for its turn, and says all of that.
+// expectHeld waits until an installation waits for its turn, with all of these words in the message.
 func (w *world) expectHeld(object *kubermaticv1.AddonInstallation, reason string, words ...string) {
 	w.t.Helper()
 	w.expectReady(object, reason, words...)
@@ -108,7 +109,7 @@ func (w *world) expectHeld(object *kubermaticv1.AddonInstallation, reason string
 	}
 }
 
-// expectNotBegun sees that nothing of an installation was rendered, and nothing is in the user cluster.
+// expectNotBegun checks that nothing of an installation was rendered, and nothing is in the user cluster.
 func (w *world) expectNotBegun(objects ...*kubermaticv1.AddonInstallation) {
 	w.t.Helper()
 	for _, object := range objects {
@@ -122,16 +123,16 @@ func (w *world) expectNotBegun(objects ...*kubermaticv1.AddonInstallation) {
 	}
 }
 
-// Red when the rest does not wait for slots, or for others than those (bySlot gives none); when what has a slot waits until the one before is
-// Ready; when slots of Core catalogues don't count, or when a neighbour that is as far as it has to be wakes nobody (the watch of ofAwaited
-// taken out).
+// TestTheNetworkComesBeforeTheRest fails if add-ons without a slot do not wait for slots, or wait for others than those
+// (bySlot returns none); if add-ons with a slot wait until the previous one is Ready; if slots of Core catalogues don't
+// count, or if an add-on that progressed far enough wakes no waiting installation (the watch of ofAwaited taken out).
 func TestTheNetworkComesBeforeTheRest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.publishSlow("cni", kubermaticv1.CatalogueCore, kubermaticv1.SlotCNI, "1.0.0")
 	w.publishSlow("system", kubermaticv1.CatalogueCustom, kubermaticv1.SlotSystem, "1.0.0")
 	w.publish("rest", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
-	rest, system := w.wish("rest", "rest", ""), w.wish("system", "system", "")
+	rest, system := w.request("rest", "rest", ""), w.request("system", "system", "")
 	cni := given.Installation(w.namespace, "cni", "cni", w.unique("cni"), given.In("2.0.0"), given.NewNamespace, given.Core)
 	w.create(cni)
 	w.start()
@@ -152,9 +153,9 @@ func TestTheNetworkComesBeforeTheRest(t *testing.T) {
 	w.expectInstalled(rest, "1.0.0", "")
 	w.expectEvents(rest, "Normal Applied")
 
-	// The rest that is there is not held by what comes later.
+	// Applied add-ons without a slot are not held by later changes.
 	w.scale(system, 1)
-	w.lookAgain(system) // health is seen with the next look, which is up to a minute away
+	w.lookAgain(system) // the next comparison, up to a minute away, reads the health
 	w.expectReady(system, kubermaticv1.ReasonProgressing)
 	w.edit(rest, func(object *kubermaticv1.AddonInstallation) {
 		object.Spec.Values = &runtime.RawExtension{Raw: []byte(`{"version":"mine"}`)}
@@ -167,14 +168,15 @@ func TestTheNetworkComesBeforeTheRest(t *testing.T) {
 	})
 }
 
-// Red when the rest waits on although what it waits for is paused, or has no slot any more (ofCatalogue without those that wait).
+// TestWhatDoesNotCountForASlot fails if add-ons without a slot still wait although the awaited one is paused, or no
+// longer has a slot (ofCatalogue without those that wait).
 func TestWhatDoesNotCountForASlot(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.publishSlow("cni", kubermaticv1.CatalogueCustom, kubermaticv1.SlotCNI, "1.0.0")
 	w.publishSlow("csi", kubermaticv1.CatalogueCustom, kubermaticv1.SlotCSI, "1.0.0")
 	w.publish("rest", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
-	cni, csi, rest := w.wish("cni", "cni", ""), w.wish("csi", "csi", ""), w.wish("rest", "rest", "")
+	cni, csi, rest := w.request("cni", "cni", ""), w.request("csi", "csi", ""), w.request("rest", "rest", "")
 	w.start()
 	w.expectReady(cni, kubermaticv1.ReasonProgressing)
 	w.expectReady(csi, kubermaticv1.ReasonProgressing)
@@ -185,14 +187,15 @@ func TestWhatDoesNotCountForASlot(t *testing.T) {
 	w.expectInstalled(rest, "1.0.0", "")
 }
 
-// Red when members of a circle are applied, or not told each other; when its end wakes nobody; when one that only depends on a member
-// counts as a member; or when a circle holds what is applied already (BeforeVersion by what BeforeFirstApply says).
-func TestACircleIsTold(t *testing.T) {
+// TestACircleIsReported fails if members of a circle are applied, or not named; if its end wakes no installation; if one
+// that only depends on a member counts as a member; or if a circle holds applied add-ons (BeforeVersion by the rules of
+// BeforeFirstApply).
+func TestACircleIsReported(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.publish("plain", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"}, offered{version: "2.0.0"})
-	a, b := w.wish("a", "plain", "1.0.0", "b"), w.wish("b", "plain", "1.0.0", "c")
-	c, d := w.wish("c", "plain", "1.0.0", "a"), w.wish("d", "plain", "1.0.0", "a")
+	a, b := w.request("a", "plain", "1.0.0", "b"), w.request("b", "plain", "1.0.0", "c")
+	c, d := w.request("c", "plain", "1.0.0", "a"), w.request("d", "plain", "1.0.0", "a")
 	w.start()
 	w.expectHeld(a, kubermaticv1.ReasonDependencyCycle, "a → b → c → a", "spec.dependsOn")
 	w.expectHeld(b, kubermaticv1.ReasonDependencyCycle, "b → c → a → b")
@@ -213,19 +216,20 @@ func TestACircleIsTold(t *testing.T) {
 	}
 }
 
-// Red when a dependency that is not there holds nothing, or wakes nobody when it comes, or holds another version of what is there.
+// TestAMissingDependencyComesLater fails if a missing dependency holds nothing, or wakes nothing when it is created, or
+// holds another version of an applied add-on.
 func TestAMissingDependencyComesLater(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start()
 	w.publish("plain", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"}, offered{version: "2.0.0"})
-	web := w.wish("web", "plain", "1.0.0", "db", "mq")
+	web := w.request("web", "plain", "1.0.0", "db", "mq")
 	w.expectHeld(web, kubermaticv1.ReasonDependencyMissing,
-		`depends on installation "db", "mq", which this cluster does not have: make it, or take it out of spec.dependsOn`)
+		`depends on installation "db", "mq", which this cluster does not have: create it, or remove it from spec.dependsOn`)
 	w.expectNotBegun(web)
-	db := w.wish("db", "plain", "1.0.0")
+	db := w.request("db", "plain", "1.0.0")
 	w.expectHeld(web, kubermaticv1.ReasonDependencyMissing, `depends on installation "mq", which`)
-	mq := w.wish("mq", "plain", "1.0.0")
+	mq := w.request("mq", "plain", "1.0.0")
 	w.expectInstalled(web, "1.0.0", "2.0.0")
 	w.deleteAll(db, mq)
 	expect.Gone(t, w.seed, db)
@@ -234,21 +238,21 @@ func TestAMissingDependencyComesLater(t *testing.T) {
 	w.expectInstalled(web, "2.0.0", "")
 }
 
-// Red when another version does not wait, when nobody looks after what is installed meanwhile (maintain without IsHeld), or when the end of
-// the wait wakes nobody.
+// TestAnotherVersionWaitsAndWhatIsThereIsLookedAfter fails if another version does not wait, if the installed one is
+// not maintained meanwhile (maintain without IsHeld), or if the end of the wait wakes no installation.
 func TestAnotherVersionWaitsAndWhatIsThereIsLookedAfter(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.driftInterval = time.Second
 	w.publish("db", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
 	w.publish("plain", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"}, offered{version: "2.0.0"})
-	db, web := w.wish("db", "db", ""), w.wish("web", "plain", "1.0.0", "db")
+	db, web := w.request("db", "db", ""), w.request("web", "plain", "1.0.0", "db")
 	pause := func(isPaused bool) {
 		w.edit(db, func(object *kubermaticv1.AddonInstallation) { object.Spec.Paused = isPaused })
 	}
 	pause(true)
 	w.start()
-	w.expectHeld(web, kubermaticv1.ReasonWaitingForOrder, `installation "db"`, "depends on", "Ready with the version")
+	w.expectHeld(web, kubermaticv1.ReasonWaitingForOrder, `installation "db"`, "depends on", "Ready with its desired version")
 	pause(false)
 	w.expectInstalled(web, "1.0.0", "2.0.0")
 
@@ -271,8 +275,9 @@ func TestAnotherVersionWaitsAndWhatIsThereIsLookedAfter(t *testing.T) {
 	w.expectInstalled(web, "2.0.0", "")
 }
 
-// Red when both move at once although one depends on the other (isAboutToMove says false): the dependent's pass comes first, and finds
-// its dependency Ready with the version of before.
+// TestWhatMovesWithItsDependencyComesAfterIt fails if both change at once although one depends on the other
+// (isAboutToMove returns false): the dependent is reconciled first, and finds its dependency Ready with the previous
+// version.
 func TestWhatMovesWithItsDependencyComesAfterIt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -282,7 +287,7 @@ func TestWhatMovesWithItsDependencyComesAfterIt(t *testing.T) {
 	slowly.Versions[1].Constraints = later
 	w.publishAddon(kubermaticv1.CatalogueCustom, slowly)
 	w.publish("top", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"}, offered{version: "2.0.0", k8s: string(later.K8sVersion)})
-	base, top := w.wish("z-base", "base", ""), w.wish("a-top", "top", "", "z-base")
+	base, top := w.request("z-base", "base", ""), w.request("a-top", "top", "", "z-base")
 	w.start()
 	w.scale(base, 0)
 	w.expectInstalled(top, "1.0.0", "")
@@ -296,14 +301,15 @@ func TestWhatMovesWithItsDependencyComesAfterIt(t *testing.T) {
 	w.expectInstalled(top, "2.0.0", "")
 }
 
-// Red when slots are waited for without end, when that is not told, or told again; and the same for another version of what depends on others.
+// TestOrderIsGivenUp fails if slots are awaited without end, if that is not reported, or reported again; and the same
+// for another version of an add-on with dependencies.
 func TestOrderIsGivenUp(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.clock, w.orderTimeout = kit.RunningClock(t), 10*time.Second
 	w.publishSlow("cni", kubermaticv1.CatalogueCustom, kubermaticv1.SlotCNI, "1.0.0")
 	w.publish("plain", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"}, offered{version: "2.0.0"})
-	cni, rest := w.wish("cni", "cni", ""), w.wish("rest", "plain", "1.0.0")
+	cni, rest := w.request("cni", "cni", ""), w.request("rest", "plain", "1.0.0")
 	w.start()
 	w.expectHeld(rest, kubermaticv1.ReasonWaitingForOrder, `installation "cni"`, "earlier slot", "after 10s")
 	w.hurry(50, func() { w.expectInstalled(rest, "1.0.0", "2.0.0") })
@@ -316,7 +322,7 @@ func TestOrderIsGivenUp(t *testing.T) {
 	w.hurry(50, func() { w.expectInstalled(rest, "2.0.0", "") })
 	w.expectEvents(rest, "Warning OrderGivenUp", "Normal Applied", "Warning OrderGivenUp", "Normal Applied")
 
-	web := w.wish("web", "plain", "1.0.0", "cni") // a first apply waits for as long as it takes
+	web := w.request("web", "plain", "1.0.0", "cni") // a first apply waits without a limit
 	w.expectHeld(web, kubermaticv1.ReasonWaitingForOrder, `"cni"`)
 	w.clock.Step(2 * w.orderTimeout)
 	w.afterAnother(web)
@@ -326,15 +332,16 @@ func TestOrderIsGivenUp(t *testing.T) {
 	w.expectInstalled(web, "1.0.0", "2.0.0")
 }
 
-// Red when a new process starts the wait from zero (waited gives 0): nothing would be applied for another ten minutes.
+// TestAWaitOutlivesARestart fails if a new process restarts the wait (waited returns 0): nothing would be applied for
+// another ten minutes.
 func TestAWaitOutlivesARestart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.clock = kit.RunningClock(t)
 	w.publishSlow("cni", kubermaticv1.CatalogueCustom, kubermaticv1.SlotCNI, "1.0.0")
 	w.publish("plain", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
-	w.wish("cni", "cni", "")
-	rest := w.wish("rest", "plain", "")
+	w.request("cni", "cni", "")
+	rest := w.request("rest", "plain", "")
 	stop := w.startUntil()
 	t.Cleanup(stop)
 	w.expectHeld(rest, kubermaticv1.ReasonWaitingForOrder, `"cni"`)
@@ -344,8 +351,8 @@ func TestAWaitOutlivesARestart(t *testing.T) {
 	w.expectInstalled(rest, "1.0.0", "")
 }
 
-// A condition says that the wait began an hour from now: the clock was set back since. Red when that hour is waited for too, before an apply or
-// before a removal.
+// A condition says that the wait began an hour in the future: the clock was set back since. It fails if that hour is
+// waited too, before an apply or before a removal.
 func TestAWaitThatBeginsInTheFutureIsOver(t *testing.T) {
 	t.Parallel()
 	later := metav1.NewTime(time.Now().Add(time.Hour).Truncate(time.Second))
@@ -363,8 +370,8 @@ func TestAWaitThatBeginsInTheFutureIsOver(t *testing.T) {
 		w := newWorld(t)
 		w.publishSlow("cni", kubermaticv1.CatalogueCustom, kubermaticv1.SlotCNI, "1.0.0")
 		w.publish("plain", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
-		w.wish("cni", "cni", "")
-		rest := w.wish("rest", "plain", "")
+		w.request("cni", "cni", "")
+		rest := w.request("rest", "plain", "")
 		say(w, rest, kubermaticv1.ConditionApplied, kubermaticv1.ReasonWaitingForOrder)
 		w.start()
 		w.expectInstalled(rest, "1.0.0", "")
@@ -386,7 +393,7 @@ func TestAWaitThatBeginsInTheFutureIsOver(t *testing.T) {
 
 const finalizerOfTest = "test.example.com/hold"
 
-// hold has an installation stay although it is removed from the user cluster.
+// hold makes an installation stay although it is removed from the user cluster.
 func (w *world) hold(object *kubermaticv1.AddonInstallation, isHeld bool) {
 	w.t.Helper()
 	w.edit(object, func(object *kubermaticv1.AddonInstallation) {
@@ -398,7 +405,7 @@ func (w *world) hold(object *kubermaticv1.AddonInstallation, isHeld bool) {
 	})
 }
 
-// reversed are three that are Ready: web depends on db, and cni has a slot; web stays when it is deleted.
+// reversed are three Ready installations: web depends on db, and cni has a slot; web stays after its deletion.
 func (w *world) reversed() (web, db, cni *kubermaticv1.AddonInstallation) {
 	w.t.Helper()
 	web, db, cni, _ = w.reversedUntil()
@@ -412,7 +419,7 @@ func (w *world) reversedUntil() (web, db, cni *kubermaticv1.AddonInstallation, s
 		Name: "cni", Slot: kubermaticv1.SlotCNI, Versions: []kubermaticv1.AddonVersion{w.version(offered{version: "1.0.0"})},
 	})
 	w.publish("plain", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
-	cni, db, web = w.wish("cni", "cni", ""), w.wish("db", "plain", ""), w.wish("web", "plain", "", "db")
+	cni, db, web = w.request("cni", "cni", ""), w.request("db", "plain", ""), w.request("web", "plain", "", "db")
 	stop = w.startUntil()
 	w.t.Cleanup(stop)
 	for _, object := range []*kubermaticv1.AddonInstallation{web, db, cni} {
@@ -422,8 +429,8 @@ func (w *world) reversedUntil() (web, db, cni *kubermaticv1.AddonInstallation, s
 	return web, db, cni, stop
 }
 
-// Red when a removal does not wait for what depends on it, or for later slots; when it waits for what stays; when the end of those it waits
-// for wakes it not; or when the wait is not told.
+// TestRemovalsGoInReverse fails if a removal does not wait for its dependents, or for later slots; if it waits for
+// installations that stay; if the end of the awaited ones does not wake it; or if the wait is not reported.
 func TestRemovalsGoInReverse(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -443,7 +450,7 @@ func TestRemovalsGoInReverse(t *testing.T) {
 	}
 }
 
-// Red when a removal waits for ever, or although its cluster goes.
+// TestRemovalsWaitNoLongerThanTheyMay fails if a removal waits forever, or although its cluster is being deleted.
 func TestRemovalsWaitNoLongerThanTheyMay(t *testing.T) {
 	t.Parallel()
 	t.Run("given up", func(t *testing.T) {
@@ -456,7 +463,7 @@ func TestRemovalsWaitNoLongerThanTheyMay(t *testing.T) {
 		w.clock.Step(w.orderTimeout)
 		w.lookAgain(db)
 		expect.Gone(t, w.seed, db)
-		w.expectEvent(kubermaticv1.EventOrderGivenUp, db) // that its removal is blocked may be reported too: it began so long ago
+		w.expectEvent(kubermaticv1.EventOrderGivenUp, db) // a blocked removal may be reported too, since it began long ago
 		w.expectEvent(kubermaticv1.EventRemoved, db)
 		w.delete(cni) // by the controller's clock, that was long ago
 		expect.Gone(t, w.seed, cni)

@@ -11,13 +11,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/conditions"
+	"github.com/trellis-addons/trellis/pkg/base/conditions"
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
-// countPasses has the controller count its passes, before it is started.
-func (w *world) countPasses() *passes {
-	counted := &passes{count: map[string]int{}}
+// countRuns makes the controller count its reconciliations, before its start.
+func (w *world) countRuns() *runs {
+	counted := &runs{count: map[string]int{}}
 	w.client = func(c client.Client) client.Client {
 		counted.Client = c
 		return counted
@@ -25,8 +25,8 @@ func (w *world) countPasses() *passes {
 	return counted
 }
 
-// sum is how many passes there were over all installations but some.
-func (p *passes) sum(but ...string) (sum int) {
+// sum is the number of reconciliations of all installations except the given ones.
+func (p *runs) sum(but ...string) (sum int) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	for name, count := range p.count {
@@ -37,7 +37,7 @@ func (p *passes) sum(but ...string) (sum int) {
 	return sum
 }
 
-// countHeld is how many installations of the cluster say that reason.
+// countHeld is the number of installations of the cluster with that reason.
 func (w *world) countHeld(reason string) (held int) {
 	w.t.Helper()
 	var list kubermaticv1.AddonInstallationList
@@ -50,17 +50,18 @@ func (w *world) countHeld(reason string) (held int) {
 	return held
 }
 
-// A tenant has 500 installations that depend on each other, 16 by each: a chain that closes. Red when members are not told, when each change
-// of one wakes all others (awaiting notes all of them: some 100,000 passes), or when a neighbour's cluster waits for them.
+// A tenant has 500 installations that depend on each other, 16 by each: a closed chain. It fails if members are not
+// named, if each change of one wakes all others (awaiting notes all of them: some 100,000 reconciliations), or if
+// another cluster waits for them.
 func TestFiveHundredThatDependOnEachOther(t *testing.T) {
 	t.Parallel()
 	count := 500
-	if testing.Short() { // fewer say as much
+	if testing.Short() { // fewer are enough
 		count = 100
 	}
 	w := newWorld(t)
 	w.concurrency = 4
-	counted := w.countPasses()
+	counted := w.countRuns()
 	neighbour := w.addNeighbour()
 	w.publish("plain", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
 	name := func(number int) string { return fmt.Sprintf("i%03d", number%count) }
@@ -69,7 +70,7 @@ func TestFiveHundredThatDependOnEachOther(t *testing.T) {
 		for far := range 16 {
 			others = append(others, name(i+far+1))
 		}
-		w.wish(name(i), "plain", "", others...)
+		w.request(name(i), "plain", "", others...)
 	}
 	w.start()
 	beside := w.installIn(neighbour, "beside", "plain")
@@ -87,23 +88,24 @@ func TestFiveHundredThatDependOnEachOther(t *testing.T) {
 	}
 }
 
-// A status that flaps wakes those that wait for it, once each time, and nobody else. Red when every change of a neighbour wakes all that
-// wait (awaiting.of without Contains), or changes that say nothing do (StandOf with the resourceVersion).
+// A flapping status wakes only the installations that wait for it, once for each change. It fails if every change of a
+// neighbour wakes all that wait (awaiting.of without Contains), or if irrelevant changes do (OrderStateOf with the
+// resourceVersion).
 func TestANeighbourThatFlapsWakesThoseThatWaitForIt(t *testing.T) {
 	t.Parallel()
 	const waiting, flaps = 10, 12
 	w := newWorld(t)
-	counted := w.countPasses()
+	counted := w.countRuns()
 	w.publish("plain", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
 	paused := func(name string) *kubermaticv1.AddonInstallation {
-		object := w.wish(name, "plain", "")
+		object := w.request(name, "plain", "")
 		w.edit(object, func(object *kubermaticv1.AddonInstallation) { object.Spec.Paused = true })
 		return object
 	}
 	flapping, resting := paused("flapping"), paused("resting")
 	for i := range waiting {
-		w.wish(fmt.Sprintf("waiting-%d", i), "plain", "", "flapping", "resting")
-		w.wish(fmt.Sprintf("other-%d", i), "plain", "", "resting")
+		w.request(fmt.Sprintf("waiting-%d", i), "plain", "", "flapping", "resting")
+		w.request(fmt.Sprintf("other-%d", i), "plain", "", "resting")
 	}
 	w.start()
 	w.expectReady(flapping, kubermaticv1.ReasonPaused)
@@ -115,22 +117,22 @@ func TestANeighbourThatFlapsWakesThoseThatWaitForIt(t *testing.T) {
 		return nil
 	})
 	var last *kubermaticv1.AddonInstallation
-	for i := range waiting { // what they began with is over
+	for i := range waiting { // their initial reconciliations are over
 		last = &kubermaticv1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: fmt.Sprintf("waiting-%d", i)}}
 		w.afterwards(last, func() { w.label(last) })
 	}
 	settled, others := counted.sum(), counted.of("other-0")
-	tell := func(change func(*kubermaticv1.AddonInstallation)) {
+	report := func(change func(*kubermaticv1.AddonInstallation)) {
 		expect.ChangeStatus(t, w.seed, flapping, change)
 	}
 	for i := range flaps {
 		state := []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse}[i%2]
-		tell(func(object *kubermaticv1.AddonInstallation) {
+		report(func(object *kubermaticv1.AddonInstallation) {
 			conditions.Set(&object.Status.Conditions, metav1.Condition{
 				Type: kubermaticv1.ConditionReady, Status: state, Reason: "Flaps", ObservedGeneration: object.Generation,
 			})
 		})
-		tell(func(object *kubermaticv1.AddonInstallation) { object.Status.Failures++ }) // says nothing to others
+		report(func(object *kubermaticv1.AddonInstallation) { object.Status.Failures++ }) // irrelevant to others
 	}
 	w.expectReady(last, kubermaticv1.ReasonWaitingForOrder, `"resting"`)
 	if made := counted.sum(); made-settled > 4*waiting {
@@ -144,8 +146,8 @@ func TestANeighbourThatFlapsWakesThoseThatWaitForIt(t *testing.T) {
 	}
 }
 
-// A chain of hundreds, the last of them made first, is applied in its order. Red when the end of one wakes the next not, or not before its
-// recheck.
+// A chain of hundreds, whose last member was created first, is applied in its order. It fails if the end of one does
+// not wake the next, or only its recheck does.
 func TestALongChainIsAppliedInItsOrder(t *testing.T) {
 	t.Parallel()
 	count := 120
@@ -153,11 +155,11 @@ func TestALongChainIsAppliedInItsOrder(t *testing.T) {
 		count = 40
 	}
 	w := newWorld(t)
-	counted := w.countPasses()
+	counted := w.countRuns()
 	w.publish("plain", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
 	var chain []*kubermaticv1.AddonInstallation
 	for i := range count {
-		chain = append(chain, w.wish(fmt.Sprintf("i%03d", i), "plain", "", fmt.Sprintf("i%03d", i+1)))
+		chain = append(chain, w.request(fmt.Sprintf("i%03d", i), "plain", "", fmt.Sprintf("i%03d", i+1)))
 	}
 	w.start()
 	expect.Eventually(t, 2*time.Minute, func() error {
@@ -166,7 +168,7 @@ func TestALongChainIsAppliedInItsOrder(t *testing.T) {
 		}
 		return nil
 	})
-	w.wish(fmt.Sprintf("i%03d", count), "plain", "")
+	w.request(fmt.Sprintf("i%03d", count), "plain", "")
 	expect.Eventually(t, 4*time.Minute, func() error {
 		if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(chain[0]), chain[0]); err != nil {
 			return err

@@ -20,8 +20,9 @@ import (
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
-// gate is an add-on whose objects of the whole cluster differ between any two installations with other values, as charts do that
-// label everything with the name of their release: a right, a webhook and an APIService. None of them disturbs the user cluster.
+// gate is an add-on whose cluster-scoped objects differ between any two installations with other values, as in charts
+// that label everything with the name of their release: a right, a webhook and an APIService. None of them affects the
+// user cluster.
 func (w *world) gate() string {
 	return fmt.Sprintf(`
 apiVersion: rbac.authorization.k8s.io/v1
@@ -53,7 +54,7 @@ spec: {group: %[1]s, version: v1, groupPriorityMinimum: 1000, versionPriority: 1
 `, w.group())
 }
 
-// gates are the objects of the whole cluster that add-on gate has.
+// gates are the cluster-scoped objects of add-on gate.
 func (w *world) gates() []client.Object {
 	service := &unstructured.Unstructured{}
 	service.SetAPIVersion("apiregistration.k8s.io/v1")
@@ -66,12 +67,12 @@ func (w *world) gates() []client.Object {
 	}
 }
 
-// gateOf makes an installation of it whose content is its own.
+// gateOf creates an installation of it with its own content.
 func (w *world) gateOf(name string) *kubermaticv1.AddonInstallation {
 	return w.instance("gate", name, "1.0.0", fmt.Sprintf(`{"instance": %q}`, name))
 }
 
-// uids are those of some objects; an object that is not there fails the test.
+// uids are the UIDs of some objects; a missing object fails the test.
 func (w *world) uids(objects []client.Object) (found []types.UID) {
 	w.t.Helper()
 	for _, object := range objects {
@@ -81,8 +82,8 @@ func (w *world) uids(objects []client.Object) (found []types.UID) {
 	return found
 }
 
-// expectGates waits until all of them belong to an installation, with its content. Rights keep the UIDs of before; a webhook and an
-// APIService pass on to no installation that was refused.
+// expectGates waits until all of them belong to an installation, with its content. Rights keep their previous UIDs; a
+// webhook and an APIService do not pass to a refused installation.
 func (w *world) expectGates(of *kubermaticv1.AddonInstallation, before []types.UID, among ...*kubermaticv1.AddonInstallation) {
 	w.t.Helper()
 	for at, object := range w.gates() {
@@ -93,14 +94,14 @@ func (w *world) expectGates(of *kubermaticv1.AddonInstallation, before []types.U
 	}
 }
 
-// Red when a sibling that is refused counts as one that has the object, and nothing of it takes it over: then both are gone, and
-// webhooks, APIServices and rights stay. Of installations whose contents differ each takes over from the one before, in whatever
-// order they go, also all at once.
+// TestNothingOutlivesAnAddonInAnyOrder fails if a refused sibling counts as one that has the object, and never adopts
+// it: then both are gone, and webhooks, APIServices and rights stay. Of installations whose contents differ each adopts
+// the objects of the previous one, in any order of their removal, also all at once.
 func TestNothingOutlivesAnAddonInAnyOrder(t *testing.T) {
 	t.Parallel()
 	eachMethod(t, func(t *testing.T, w *world, method kubermaticv1.Method) {
 		content := w.gate()
-		if method == kubermaticv1.MethodHelm { // as charts have it
+		if method == kubermaticv1.MethodHelm { // as in charts
 			content = strings.ReplaceAll(content, ".Variables.instance", ".Release.Name")
 		}
 		w.concurrency = 4
@@ -112,7 +113,7 @@ func TestNothingOutlivesAnAddonInAnyOrder(t *testing.T) {
 	})
 }
 
-// removeGatesInOrder makes three installations and removes them, in every other round all at once.
+// removeGatesInOrder creates three installations and removes them, in every second round all at once.
 func (w *world) removeGatesInOrder(round int, order []int) {
 	w.t.Helper()
 	var all []*kubermaticv1.AddonInstallation
@@ -123,7 +124,7 @@ func (w *world) removeGatesInOrder(round int, order []int) {
 			w.expectReady(made, kubermaticv1.ReasonReady)
 		}
 	}
-	w.expectReady(all[1], kubermaticv1.ReasonObjectExists, `shared with installation "`+all[0].Name+`"`, "takes the object over")
+	w.expectReady(all[1], kubermaticv1.ReasonObjectExists, `shared with installation "`+all[0].Name+`"`, "adopts the object")
 	w.expectReady(all[2], kubermaticv1.ReasonObjectExists)
 	before, gone := w.uids(w.gates()), map[int]bool{}
 	for _, next := range order {
@@ -147,7 +148,8 @@ func (w *world) removeGatesInOrder(round int, order []int) {
 	}
 }
 
-// Red when what a sibling plans, and has not come to yet, stays for it and is nobody's then (a record that names no siblings).
+// TestWhatASiblingHasNotComeToPassesOn fails if an object that a sibling plans and has not written yet stays for it,
+// and then has no owner (a record that names no siblings).
 func TestWhatASiblingHasNotComeToPassesOn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -180,8 +182,8 @@ func TestWhatASiblingHasNotComeToPassesOn(t *testing.T) {
 	}
 }
 
-// As gatekeeper does with all Namespaces. Red when the webhook of a removed installation stays for a sibling that is refused: nobody
-// answers it, so the sibling's Namespace can't be created and it never takes over.
+// As gatekeeper does with all Namespaces. It fails if the webhook of a removed installation stays for a refused
+// sibling: its service does not answer, so the sibling's Namespace can't be created and it never adopts the webhook.
 func TestAWebhookWithoutItsServerDoesNotStay(t *testing.T) {
 	t.Parallel()
 	w := newHookWorld(t)

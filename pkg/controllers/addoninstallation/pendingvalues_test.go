@@ -21,8 +21,9 @@ func (h held) RenderValues(ctx context.Context, input render.ValuesInput) (map[s
 	}
 }
 
-// A valuesTemplate that takes long holds no worker: with one worker, installations of others become Ready meanwhile, and its own
-// once it is through. Red when the keeper waits for values to the end (no patience): the second never gets its turn.
+// A slow valuesTemplate holds no worker: with one worker, installations of others become Ready meanwhile, and its own
+// once it is rendered. It fails if the keeper waits for values to the end (no patience): the second is not reconciled
+// in time.
 func TestLongValuesTemplateHoldsNoWorker(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -3,7 +3,6 @@ package addoninstallation_test
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,15 +13,13 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/render"
-	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/given"
 )
 
-// work counts what is asked of sources and renderers.
+// work counts requests to sources and renderers.
 type work struct {
 	fetch.Store
 	fetches, renders atomic.Int32
@@ -43,7 +40,7 @@ func (c countedRenderer) Render(ctx context.Context, input render.Input) (render
 	return c.Renderer.Render(ctx, input)
 }
 
-// none fails the test if anything was fetched or rendered since then.
+// none fails the test if anything was fetched or rendered since the last reset.
 func (c *work) none(t *testing.T) {
 	t.Helper()
 	if fetches, renders := c.fetches.Swap(0), c.renders.Swap(0); fetches+renders > 0 {
@@ -51,7 +48,7 @@ func (c *work) none(t *testing.T) {
 	}
 }
 
-// newPinWorld counts what is fetched and rendered.
+// newPinWorld counts fetches and renderings.
 func newPinWorld(t *testing.T) (*world, *work) {
 	t.Helper()
 	w, done := newHookWorld(t), &work{}
@@ -65,7 +62,7 @@ func newPinWorld(t *testing.T) (*world, *work) {
 	return w, done
 }
 
-// contentOf is the digest that addonRef.digest would name.
+// contentOf is the digest of a version for addonRef.digest.
 func contentOf(t *testing.T, version kubermaticv1.AddonVersion) string {
 	t.Helper()
 	entry, err := catalogue.NewEntry(&kubermaticv1.AddonCatalogue{
@@ -76,7 +73,7 @@ func contentOf(t *testing.T, version kubermaticv1.AddonVersion) string {
 	return origin.Content
 }
 
-// saying is version 1.0.0 of the test's add-on with what ConfigMap settings says.
+// saying is version 1.0.0 of the test's add-on with this text in ConfigMap settings.
 func (w *world) saying(text string) kubermaticv1.AddonVersion {
 	made := w.version(offered{version: "1.0.0"})
 	made.Values = raw(fmt.Sprintf(`{"version":%q}`, text))
@@ -93,11 +90,11 @@ func (w *world) installPinned(addon, version, digest string) *kubermaticv1.Addon
 
 const compatible = kubermaticv1.ConditionCompatible
 
-// content is the digest of the status, where it is looked at, and what the user cluster has.
+// content is the digest in the status, if it is checked, and the text in the user cluster.
 type content struct{ digest, text string }
 
-// expectContent waits until a condition and Ready have these reasons, of the present generation, and the status and the user cluster
-// have that content.
+// expectContent waits until a condition and Ready have these reasons, of the present generation, and the status and the
+// user cluster have that content.
 func (w *world) expectContent(object *kubermaticv1.AddonInstallation, ready, kind, reason string, content content) {
 	w.t.Helper()
 	expect.Object(w.t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
@@ -108,8 +105,8 @@ func (w *world) expectContent(object *kubermaticv1.AddonInstallation, ready, kin
 		if err := expect.Condition(object, kubermaticv1.ConditionReady, state, ready); err != nil {
 			return err
 		}
-		if told := meta.FindStatusCondition(object.Status.Conditions, kind); told == nil || told.Reason != reason {
-			return fmt.Errorf("%s is %+v, want %s; the user cluster has %q", kind, told, reason, w.installed(object))
+		if reported := meta.FindStatusCondition(object.Status.Conditions, kind); reported == nil || reported.Reason != reason {
+			return fmt.Errorf("%s is %+v, want %s; the user cluster has %q", kind, reported, reason, w.installed(object))
 		}
 		if object.Status.ObservedGeneration != object.Generation {
 			return fmt.Errorf("generation %d is not observed", object.Generation)
@@ -124,17 +121,17 @@ func (w *world) expectContent(object *kubermaticv1.AddonInstallation, ready, kin
 	})
 }
 
-// spoilSettings deletes what an installation has, and asks for a look.
+// spoilSettings deletes an installation's objects, and requests a comparison.
 func (w *world) spoilSettings(object *kubermaticv1.AddonInstallation) {
 	w.t.Helper()
 	w.delete(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: object.Spec.TargetNamespace, Name: "settings"}})
 	w.lookAgain(object)
 }
 
-// RS52: Where content changes under one version, a pinned installation keeps what it has, is repaired from its record, and asks nobody for content.
-// Red when Choose does not look at the digest (the new content is applied), when a pinned installation takes the ordinary steps (fetches
-// are counted), when it is Stalled (not Ready), when its list of steps has no drift, or when it forgets what it is at a restart; red
-// too when it stays as it is once the catalogue goes back.
+// RS52: If content changes under one version, a pinned installation keeps its content, is repaired from its record, and
+// fetches nothing. It fails if Choose ignores the digest (the new content is applied), if a pinned installation takes
+// the ordinary steps (fetches are counted), if it is Stalled (not Ready), if its list of steps lacks drift, if a
+// restart loses its state, or if it does not change once the catalogue returns to the digest.
 func TestAPinnedInstallationKeepsItsContent(t *testing.T) {
 	t.Parallel()
 	w, done := newPinWorld(t)
@@ -169,10 +166,10 @@ func TestAPinnedInstallationKeepsItsContent(t *testing.T) {
 	w.spoilSettings(object)
 	pinned()
 	done.none(t)
-	told := meta.FindStatusCondition(object.Status.Conditions, kubermaticv1.ConditionCompatible)
-	if told.Status != metav1.ConditionTrue || !strings.Contains(told.Message, contentOf(t, second)) ||
-		!strings.Contains(told.Message, "what is applied is kept reconciled from its record") {
-		t.Errorf("the digest of today is not told: %+v", told)
+	reported := meta.FindStatusCondition(object.Status.Conditions, kubermaticv1.ConditionCompatible)
+	if reported.Status != metav1.ConditionTrue || !strings.Contains(reported.Message, contentOf(t, second)) ||
+		!strings.Contains(reported.Message, "the applied revision stays") {
+		t.Errorf("the digest of today is not told: %+v", reported)
 	}
 	for _, earned := range []string{kubermaticv1.ConditionFetched, kubermaticv1.ConditionRendered, kubermaticv1.ConditionApplied} {
 		if !meta.IsStatusConditionTrue(object.Status.Conditions, earned) {
@@ -191,8 +188,9 @@ func TestAPinnedInstallationKeepsItsContent(t *testing.T) {
 	w.expectContent(object, kubermaticv1.ReasonReady, compatible, kubermaticv1.ReasonCompatible, content{contentOf(t, second), "second"})
 }
 
-// Red when content that nobody has is taken for the present one, when Ready is True without it, or when what is there is not repaired.
-func TestContentThatIsGoneIsTold(t *testing.T) {
+// TestContentThatIsGoneIsReported fails if missing content counts as the present one, if Ready is True without it, or if
+// installed objects are not repaired.
+func TestContentThatIsGoneIsReported(t *testing.T) {
 	t.Parallel()
 	w, _ := newPinWorld(t)
 	w.start()
@@ -214,8 +212,9 @@ func TestContentThatIsGoneIsTold(t *testing.T) {
 	w.expectContent(object, kubermaticv1.ReasonReady, compatible, kubermaticv1.ReasonCompatible, content{contentOf(t, first), "first"})
 }
 
-// A process ends between intent and apply, and the content changes, or the version goes, before the next begins. Red when Decide waits
-// there (onlyOnRecord without Finish): the hook ends and nothing comes after it; red too when the next process renders.
+// A process ends between intent and apply, and the content changes, or the version is removed, before the next begins.
+// It fails if Decide waits there (onlyOnRecord without Finish): the hook ends and nothing follows it; and if the next
+// process renders.
 func TestABegunRolloutIsFinishedFromItsRecord(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -261,9 +260,10 @@ func TestABegunRolloutIsFinishedFromItsRecord(t *testing.T) {
 	}
 }
 
-// A tag that is pushed again, or a branch that moves, under a pin. Red when the artifact is taken by itself (artifactGone says nothing),
-// when nobody is told, when reconcile-at or an edit does not take it, or when the one that is not pinned does not follow.
-func TestAnArtifactThatMovesUnderAPinIsTold(t *testing.T) {
+// A tag that is pushed again, or a branch that moves, under a pin. It fails if the new artifact is applied without a
+// request (artifactGone returns nothing), if that is not reported, if reconcile-at or an edit does not apply it, or if
+// the unpinned one does not follow.
+func TestAnArtifactThatMovesUnderAPinIsReported(t *testing.T) {
 	t.Parallel()
 	w, _ := newPinWorld(t)
 	w.start()
@@ -302,56 +302,8 @@ func TestAnArtifactThatMovesUnderAPinIsTold(t *testing.T) {
 	fetched(pinned, kubermaticv1.ReasonFetched, "third mine")
 }
 
-// former saves records as the release before did, which did not know contents.
-type former struct{ addoninstallation.Records }
-
-func (f former) SaveIntent(ctx context.Context, namespace string, record *revision.Record) error {
-	record.Content = ""
-	return f.Records.SaveIntent(ctx, namespace, record)
-}
-
-func (f former) SaveApplied(ctx context.Context, namespace string, record *revision.Record) error {
-	record.Content = ""
-	return f.Records.SaveApplied(ctx, namespace, record)
-}
-
-// Red when a pin of what is applied renders, or writes to the user cluster, or when the record of before does not get its content by the pin, so that it is gone with the next change.
-func TestRecordsOfBeforeArePinned(t *testing.T) {
-	t.Parallel()
-	w, done := newPinWorld(t)
-	w.records = func(records addoninstallation.Records) addoninstallation.Records { return former{records} }
-	heard := w.overhear()
-	stop := w.startUntil()
-	first := w.saying("first")
-	digest := contentOf(t, first)
-	w.offer("aged", kubermaticv1.CatalogueCustom, first)
-	object := w.install("aged", "1.0.0")
-	w.ready(object)
-	stop()
-
-	w.records = nil
-	w.start()
-	other := w.install("later", "")
-	w.offer("later", kubermaticv1.CatalogueCustom, first)
-	w.ready(other)
-	w.ready(object)
-	done.renders.Store(0)
-	heard.sinceThen()
-	w.edit(object, func(object *kubermaticv1.AddonInstallation) { object.Spec.AddonRef.Digest = digest })
-	w.expectContent(object, kubermaticv1.ReasonReady, compatible, kubermaticv1.ReasonCompatible, content{digest, "first"})
-	for _, call := range heard.sinceThen() {
-		if !strings.HasPrefix(call, http.MethodGet) {
-			t.Errorf("the pin made call %q", call)
-		}
-	}
-	if count := done.renders.Load(); count > 0 {
-		t.Errorf("the pin rendered %d times", count)
-	}
-	w.offer("aged", kubermaticv1.CatalogueCustom, w.saying("second"))
-	w.expectContent(object, kubermaticv1.ReasonReady, compatible, kubermaticv1.ReasonPinned, content{digest, "first"})
-}
-
-// Red when ReleaseName does not look at the installation's, or when the second of two that ask for one name in one namespace gets it.
+// TestInstallationsNameTheirReleases fails if ReleaseName ignores the installation's, or if the second of two that
+// request one name in one namespace gets it.
 func TestInstallationsNameTheirReleases(t *testing.T) {
 	t.Parallel()
 	w := newHookWorld(t)

@@ -8,14 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/fairqueue"
-	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/base/fairqueue"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
 )
 
 func TestBackOff(t *testing.T) {
-	f := passOver(&kubermaticv1.AddonInstallation{}, &memory{})
-	failure := loop.RetryAt{Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonFailed}
+	f := factsFor(&kubermaticv1.AddonInstallation{}, &memory{})
+	failure := &loop.Outcome{Kind: loop.RetryAt, Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonFailed}
 	for attempt, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
 		if got := loop.RequeueAfter(f.backOff(failure, time.Now())); got != want {
 			t.Errorf("attempt %d comes back after %s, want %s", attempt+1, got, want)
@@ -25,7 +25,7 @@ func TestBackOff(t *testing.T) {
 	if got := f.installation.Status; got.Failures != 3 || got.NextAttempt == nil {
 		t.Errorf("status tells %d failures, next attempt %v", got.Failures, got.NextAttempt)
 	}
-	project(f, f.backOff(loop.Waiting{Condition: kubermaticv1.ConditionHealthy}, time.Now()), time.Now())
+	project(f, f.backOff(&loop.Outcome{Kind: loop.Waiting, Condition: kubermaticv1.ConditionHealthy}, time.Now()), time.Now())
 	if got := f.installation.Status; got.Failures != 0 || got.NextAttempt != nil {
 		t.Errorf("waiting counts as a failure: %d, %v", got.Failures, got.NextAttempt)
 	}
@@ -35,44 +35,44 @@ func TestBackOff(t *testing.T) {
 	}
 }
 
-// Red when a pass that took too long is followed by the next one at once, since it ended in a checkpoint: what is slow is tried ever
-// more rarely.
-func TestOverduePassesBackOff(t *testing.T) {
+// TestOverdueReconciliationsBackOff fails if a reconciliation that took too long is followed by the next one at once, because it
+// ended in a checkpoint: the intervals of slow ones grow.
+func TestOverdueReconciliationsBackOff(t *testing.T) {
 	within, end := context.WithCancelCause(t.Context())
 	end(&fairqueue.OverdueError{After: time.Second})
-	for _, outcome := range []loop.Outcome{
+	for _, outcome := range []*loop.Outcome{
 		checkpoint(kubermaticv1.ConditionApplied, "31 of 31 objects are about to be written"),
-		loop.Waiting{Condition: kubermaticv1.ConditionApplied, Recheck: time.Millisecond},
-		loop.RetryAt{Condition: kubermaticv1.ConditionApplied},
+		{Kind: loop.Waiting, Condition: kubermaticv1.ConditionApplied, Recheck: time.Millisecond},
+		{Kind: loop.RetryAt, Condition: kubermaticv1.ConditionApplied},
 	} {
-		f := passOver(&kubermaticv1.AddonInstallation{}, &memory{failures: 3})
-		f.pass.Connection = &cluster.Connection{}
+		f := factsFor(&kubermaticv1.AddonInstallation{}, &memory{failures: 3})
+		f.run.Connection = &cluster.Connection{}
 		late := f.backOff(f.overdue(within, outcome), time.Now())
-		if got := loop.RequeueAfter(late); got != 8*time.Second || verdictOf(late).reason != kubermaticv1.ReasonClusterUnreachable {
+		if got := loop.RequeueAfter(late); got != 8*time.Second || late.Reason != kubermaticv1.ReasonClusterUnreachable {
 			t.Errorf("%#v becomes %#v, and comes back after %s", outcome, late, got)
 		}
 	}
 }
 
-// Red when a long rollout begins before the status shows anything of the edit, when it never begins where the status can't be
-// written, or when a short one costs a pass for it.
+// TestLongRolloutsAreAnnounced fails if a long rollout begins before the status shows the edit, if it never begins when
+// the status can't be written, or if a short one costs a reconciliation for it.
 func TestLongRolloutsAreAnnounced(t *testing.T) {
 	for _, test := range []struct {
 		why      string
 		left     int
 		observed int64
-		told     bool
+		reported bool
 	}{
 		{"a new edit with many objects to write", quicklyApplied + 1, 1, true},
 		{"one that the status shows already", quicklyApplied + 1, 2, false},
 		{"a new edit with few of them", quicklyApplied, 1, false},
 	} {
 		t.Run(test.why, func(t *testing.T) {
-			f := passOver(&kubermaticv1.AddonInstallation{}, &memory{})
-			f.pass.Objects = make([]*unstructured.Unstructured, 2*quicklyApplied)
+			f := factsFor(&kubermaticv1.AddonInstallation{}, &memory{})
+			f.run.Objects = make([]*unstructured.Unstructured, 2*quicklyApplied)
 			f.installation.Generation, f.installation.Status.ObservedGeneration = 2, test.observed
 			outcome := announceRollout(f, test.left)
-			if saved, isSaved := outcome.(loop.Checkpoint); isSaved != test.told || saved.AtOnce != test.told || !isSaved && outcome != nil {
+			if isSaved := outcome.Is(loop.Checkpoint); isSaved != test.reported || isSaved && outcome.Recheck != loop.AtOnce || !isSaved && outcome != nil {
 				t.Errorf("got %v", outcome)
 			}
 			if outcome := announceRollout(f, test.left); outcome != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/trellis-addons/trellis/test/given"
 )
 
-// What the platform says of its clusters to all templates, by both methods and in values.
+// The platform's values of clusters for all templates, with both methods and in values.
 
 const (
 	shownByManifests = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: platform}\ndata:\n" +
@@ -27,7 +27,7 @@ const (
 		`"registries":{"registry.example.com":"mirror.example.com"},"tolerations":[]}`
 )
 
-// platformWorld has both add-ons, and a neighbour's cluster.
+// platformWorld has both add-ons, and a second cluster.
 func platformWorld(t *testing.T) (w *world, neighbour string) {
 	t.Helper()
 	w = newWorld(t)
@@ -36,7 +36,7 @@ func platformWorld(t *testing.T) (w *world, neighbour string) {
 	return w, neighbour
 }
 
-// offerShown offers add-ons manifests and chart, which show what they see of the platform.
+// offerShown offers add-ons manifests and chart, which show the platform's values.
 func (w *world) offerShown() {
 	w.t.Helper()
 	w.driftInterval = time.Hour
@@ -67,7 +67,7 @@ func (w *world) sayOfClusters(text string) {
 	expect.Update(w.t, w.seed, w.platformList(text))
 }
 
-// installFor installs an add-on in the cluster of a namespace, under a name that no other has.
+// installFor installs an add-on in the cluster of a namespace, under a unique name.
 func (w *world) installFor(namespace, addon string) *kubermaticv1.AddonInstallation {
 	w.t.Helper()
 	object := given.Installation(
@@ -77,7 +77,7 @@ func (w *world) installFor(namespace, addon string) *kubermaticv1.AddonInstallat
 	return object
 }
 
-// expectPlatform waits for what templates showed of the platform: a proxy, and some of the rest.
+// expectPlatform waits for the platform's values as templates showed them: a proxy, and some of the rest.
 func (w *world) expectPlatform(object *kubermaticv1.AddonInstallation, proxy, rest string) {
 	w.t.Helper()
 	w.ready(object)
@@ -91,7 +91,7 @@ func (w *world) expectPlatform(object *kubermaticv1.AddonInstallation, proxy, re
 	w.ready(object)
 }
 
-// looked counts the reconciliations of installations, the last of each being one that is asked for now.
+// looked counts the reconciliations of installations, the last of each being requested now.
 func (w *world) looked(objects ...*kubermaticv1.AddonInstallation) (count int) {
 	w.t.Helper()
 	for _, object := range objects {
@@ -107,9 +107,9 @@ func (w *world) expectListEvent(reason string, says ...string) {
 	expect.Event(w.t, w.seed, w.platformList(""), reason, says...)
 }
 
-// AG25: Manifests, charts and templates of values see what the platform says of their cluster; a change comes to those
-// that it is about, and gives no other a pass; a wrong one keeps the last good list, and its event names the item; a deleted
-// list is none.
+// AG25: Manifests, charts and templates of values see the platform's values of their cluster. A change reaches the
+// clusters that it affects, and causes no reconciliation of others. An invalid list keeps the last valid one, and its
+// event names the item; a deleted list is empty.
 func TestThePlatformsValuesComeToWhomTheyAreAbout(t *testing.T) {
 	t.Parallel()
 	w, neighbour := platformWorld(t)
@@ -124,7 +124,7 @@ func TestThePlatformsValuesComeToWhomTheyAreAbout(t *testing.T) {
 	const of = "- {cluster: %s, values: {proxy: {http: %q}, registries: {docker.io: b.example.com}}}\n"
 	first := fmt.Sprintf(of, w.cluster.Name, "http://one.example.com")
 	w.create(w.platformList("- {cluster: a/b/c}"))
-	w.expectListEvent(kubermaticv1.EventListRefused, "item 1: cluster: ", "last good list")
+	w.expectListEvent(kubermaticv1.EventListRefused, "item 1: cluster: ", "last valid list")
 	for _, object := range here {
 		w.annotate(object, kubermaticv1.AnnotationReconcileAt, "first")
 		w.expectPlatform(object, "", nothingSaid)
@@ -141,9 +141,9 @@ func TestThePlatformsValuesComeToWhomTheyAreAbout(t *testing.T) {
 		w.expectPlatform(object, "http://two.example.com", "")
 	}
 	w.sayOfClusters(second + fmt.Sprintf(of, w.cluster.Name, "http://robot:hunter2@two.example.com"))
-	w.expectListEvent(kubermaticv1.EventListRefused, "item 2: values.proxy: http: it has a user part", "last good list")
+	w.expectListEvent(kubermaticv1.EventListRefused, "item 2: values.proxy: http: it has a user part", "last valid list")
 	w.sayOfClusters(first + "- clusterSelector: {}\n  values: {}\n  values: {}\n")
-	w.expectListEvent(kubermaticv1.EventListRefused, `item 2: line 4: has key "values" twice`, "last good list")
+	w.expectListEvent(kubermaticv1.EventListRefused, `item 2: line 4: has key "values" twice`, "last valid list")
 	if after := w.looked(there...); after != before+len(there) {
 		t.Errorf("the neighbour's installations had %d passes, %d of them asked for", after-before, len(there))
 	}
@@ -162,15 +162,15 @@ func TestThePlatformsValuesComeToWhomTheyAreAbout(t *testing.T) {
 		w.expectPlatform(object, "", nothingSaid)
 	}
 	w.create(w.platformList("- {cluster: d/e/f}"))
-	w.expectListEvent(kubermaticv1.EventListRefused, "item 1: cluster: ", "last good list")
+	w.expectListEvent(kubermaticv1.EventListRefused, "item 1: cluster: ", "last valid list")
 	for _, object := range here {
 		w.annotate(object, kubermaticv1.AnnotationReconcileAt, "later")
 		w.expectPlatform(object, "", nothingSaid)
 	}
 }
 
-// AG25: Where no list was good since the process began, what is applied stays as it is, looked after, and what is new waits,
-// until the list is mended.
+// AG25: If no list was valid since the process began, applied revisions stay and are maintained, and new ones wait,
+// until the list is corrected.
 func TestAListThatCanNotBeReadAtTheStartHoldsInstallations(t *testing.T) {
 	t.Parallel()
 	w, neighbour := platformWorld(t)
@@ -182,13 +182,13 @@ func TestAListThatCanNotBeReadAtTheStartHoldsInstallations(t *testing.T) {
 	stop()
 	w.sayOfClusters(good + "\n- {cluster: x, values: {proxies: {}}}")
 	w.start()
-	w.expectListEvent(kubermaticv1.EventListRefused, `item 2: values: unknown field "proxies"`, "no list was good since this process began")
+	w.expectListEvent(kubermaticv1.EventListRefused, `item 2: values: unknown field "proxies"`, "no list was valid since this process started")
 	fresh := w.installFor(neighbour, "chart")
 	for _, object := range []*kubermaticv1.AddonInstallation{applied, fresh} {
 		expect.Object(t, w.seed, object, func(live *kubermaticv1.AddonInstallation) error {
-			told := fmt.Sprintf("%+v", live.Status.Conditions)
-			if !strings.Contains(told, `item 2: values: unknown field "proxies"`) {
-				return fmt.Errorf("the conditions don't tell: %s", told)
+			reported := fmt.Sprintf("%+v", live.Status.Conditions)
+			if !strings.Contains(reported, `item 2: values: unknown field "proxies"`) {
+				return fmt.Errorf("the conditions don't tell: %s", reported)
 			}
 			return expect.Condition(live, kubermaticv1.ConditionValuesResolved, "False", kubermaticv1.ReasonValuesMissing)
 		})
@@ -201,14 +201,14 @@ func TestAListThatCanNotBeReadAtTheStartHoldsInstallations(t *testing.T) {
 	mended := time.Now()
 	w.expectPlatform(applied, "http://two.example.com", "")
 	w.expectPlatform(fresh, "", nothingSaid)
-	if took := time.Since(mended); took > 20*time.Second { // after a minute it is looked at anyway
+	if took := time.Since(mended); took > 20*time.Second { // after a minute it is read anyway
 		t.Errorf("what waited for the list went on after %s", took)
 	}
 }
 
-// AG25: Of Clusters of Cluster API in one namespace, an item is for the one that it names, and a change gives the other's
-// installations no pass. One that is for a seed by its name is not guessed at.
-func TestThePlatformsValuesTellNeighboursApart(t *testing.T) {
+// AG25: Of Clusters of Cluster API in one namespace, an item applies to the one that it names, and a change causes no
+// reconciliation of the other's installations. An item for the name of a seed is not applied to another one.
+func TestThePlatformsValuesDistinguishNeighbours(t *testing.T) {
 	t.Parallel()
 	m := newTeam(t)
 	m.platform = nil
@@ -233,8 +233,8 @@ func TestThePlatformsValuesTellNeighboursApart(t *testing.T) {
 	m.sayOfClusters(item + "- {clusterSelector: {matchLabels: {" + kubermaticv1.FactSeed + ": north}}, values: {proxy: {http: http://north.example.com}}}\n")
 	for _, object := range of {
 		expect.Object(t, m.seed, object, func(live *kubermaticv1.AddonInstallation) error {
-			if told := fmt.Sprintf("%+v", live.Status.Conditions); !strings.Contains(told, "item 2 of the platform's values selects by the name of the seed") {
-				return fmt.Errorf("the conditions don't tell: %s", told)
+			if reported := fmt.Sprintf("%+v", live.Status.Conditions); !strings.Contains(reported, "item 2 of the platform's values selects by the name of the seed") {
+				return fmt.Errorf("the conditions don't tell: %s", reported)
 			}
 			return expect.Condition(live, kubermaticv1.ConditionValuesResolved, "False", kubermaticv1.ReasonValuesMissing)
 		})

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/pkg/clusters/ownership"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/given"
 )
@@ -34,7 +34,7 @@ spec:
     spec: {containers: [{name: a, image: registry.example.com/app:1}]}
 `
 
-// pullLogin is a pull Secret's content with a password, as text that shows where it got to.
+// pullLogin is a pull Secret's content with a password, whose text shows where it was copied.
 func pullLogin(password string) []byte {
 	return fmt.Appendf(nil, `{"auths":{"mirror.example.com":{"username":"robot","password":%q}}}`, password)
 }
@@ -46,7 +46,7 @@ func pullWorld(t *testing.T) (w *world, original *corev1.Secret) {
 	return w, w.havePull()
 }
 
-// havePull makes the original, and two add-ons whose pods need it.
+// havePull creates the original, and two add-ons whose pods need it.
 func (w *world) havePull() (original *corev1.Secret) {
 	w.t.Helper()
 	w.pull, w.driftInterval, w.pullAway = "mirror", time.Second, time.Second
@@ -87,8 +87,9 @@ func (w *world) updateOriginal(original *corev1.Secret, change func()) {
 	expect.Update(w.t, w.seed, original)
 }
 
-// Red when an installation that is kept from its record, since the catalogue has other content than its digest names, does not get a pull
-// Secret that was rotated: its pods could not be pulled any more once the old one ends.
+// TestThePullSecretFollowsWhereContentIsPinned fails if an installation that is maintained from its record, since the
+// catalogue has other content than its digest names, does not get a rotated pull Secret: images could not be pulled
+// once the old one expires.
 func TestThePullSecretFollowsWhereContentIsPinned(t *testing.T) {
 	t.Parallel()
 	w, original := pullWorld(t)
@@ -106,8 +107,8 @@ func TestThePullSecretFollowsWhereContentIsPinned(t *testing.T) {
 	w.ready(object)
 }
 
-// Red when an installation that waits for its set's wave, since the platform's Secret has other content than the set granted, does not get
-// a pull Secret that was rotated meanwhile.
+// TestThePullSecretFollowsWhereAWaveIsWaitedFor fails if an installation that waits for its set's wave, since the
+// platform's Secret has other content than the set granted, does not get a pull Secret that was rotated meanwhile.
 func TestThePullSecretFollowsWhereAWaveIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -134,8 +135,8 @@ func TestThePullSecretFollowsWhereAWaveIsWaitedFor(t *testing.T) {
 	w.expectCopy(object.Spec.TargetNamespace, "second-word")
 }
 
-// AG24: Copies come before the pods, in labelled namespaces too, follow the original, are put back, stay while another
-// installation needs them, and go with the last. Red when any of this does not hold.
+// AG24: Copies are written before the pods, also in labelled namespaces, follow the original, are repaired, stay while
+// another installation needs them, and are deleted with the last one. It fails if any of this is not so.
 func TestThePullSecretFollows(t *testing.T) {
 	t.Parallel()
 	w, original := pullWorld(t)
@@ -195,13 +196,13 @@ func TestThePullSecretFollows(t *testing.T) {
 	expect.Gone(t, w.seed, w.pullRecord())
 }
 
-// pullRecord is the ConfigMap that says which copies there are.
+// pullRecord is the ConfigMap with the list of copies.
 func (w *world) pullRecord() *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: "addon-pull-" + w.cluster.Name}}
 }
 
-// AG24: A Secret with our label, our field manager and the mark of another copy stays what its maker wrote,
-// in place of a copy that was deleted too, and the installation says where it is. Red when marks of the user cluster count.
+// AG24: A Secret with our label, our field manager and the mark of another copy is left unchanged, also in the place of
+// a deleted copy, and the installation names it. It fails if marks of the user cluster count.
 func TestTheCopyOfAPullSecretIsKnownByItsUID(t *testing.T) {
 	t.Parallel()
 	w, _ := pullWorld(t)
@@ -240,7 +241,7 @@ func TestTheCopyOfAPullSecretIsKnownByItsUID(t *testing.T) {
 	}
 
 	w.delete(ours)
-	expect.Eventually(t, expect.Patience, func() error { // before or after it was put back
+	expect.Eventually(t, expect.Patience, func() error { // before or after it was restored
 		err := client.IgnoreNotFound(w.seed.Delete(t.Context(), w.copyIn(first.Spec.TargetNamespace)))
 		if err != nil {
 			return err
@@ -254,9 +255,9 @@ func TestTheCopyOfAPullSecretIsKnownByItsUID(t *testing.T) {
 	w.expectCopy(first.Spec.TargetNamespace, "of a tenant")
 }
 
-// AG24: A label of a tenant's on a namespace brings nothing there either. Red when a restart writes a copy or its
-// record, or when a namespace counts for what the user cluster says of it.
-func TestARestartCopiesNothingAnew(t *testing.T) {
+// AG24: A tenant's label on a namespace causes no copy there. It fails if a restart writes a copy or its record, or if
+// a namespace counts because of data in the user cluster.
+func TestARestartCopiesNothingAgain(t *testing.T) {
 	t.Parallel()
 	w, _ := pullWorld(t)
 	heard := w.overhear()
@@ -274,7 +275,7 @@ func TestARestartCopiesNothingAnew(t *testing.T) {
 	heard.sinceThen()
 	w.start()
 	var seen []string
-	expect.Eventually(t, expect.Patience, func() error { // it compared what is there
+	expect.Eventually(t, expect.Patience, func() error { // it compared the existing objects
 		seen = append(seen, heard.sinceThen()...)
 		if !slices.ContainsFunc(seen, func(call string) bool { return strings.HasPrefix(call, "GET /api/v1/secrets") }) {
 			return fmt.Errorf("no comparison among %q", seen)
@@ -298,8 +299,8 @@ func TestARestartCopiesNothingAnew(t *testing.T) {
 	}
 }
 
-// TestHooksMakeTheNamespaceThatTheyPullIn: a namespace that hooks make is no reason to keep the hook that makes it waiting, and has the copy
-// then. Red when a copy that hooks alone need holds up what is applied.
+// TestHooksMakeTheNamespaceThatTheyPullIn: a namespace that hooks create does not delay the hook that creates it, and
+// then has the copy. It fails if a copy that only hooks need delays the apply.
 func TestHooksMakeTheNamespaceThatTheyPullIn(t *testing.T) {
 	t.Parallel()
 	w := newHookWorld(t)

@@ -14,29 +14,29 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/pullsecret"
+	"github.com/trellis-addons/trellis/pkg/install/pullsecret"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/hostile"
 	"github.com/trellis-addons/trellis/test/long"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
-// TestLiesAboutCopiesOfThePullSecret: whatever a user cluster answers for a copy whose original changes, no answer and no password is
-// repeated, the record stays small, and the copy is right, and the same, once the answers are. Red when the UID of any answer counts: mode
-// changing-uid leaves ObjectExists.
+// TestLiesAboutCopiesOfThePullSecret: a user cluster answers anything for a copy whose original changes. No answer and
+// no password is repeated, the record stays small, and the same copy is correct once the answers are. It fails if the
+// UID of any answer counts: mode changing-uid leaves ObjectExists.
 func TestLiesAboutCopiesOfThePullSecret(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{
 		"huge-secrets", "no-secrets", "losing-secrets", "quoting-secrets", "lying-uid", "changing-uid", "lying-fields", "forgets-writes",
 	} {
-		t.Run(mode, func(t *testing.T) { lieAboutCopies(t, mode) }) // a cluster that lies again and again is left alone ever longer
+		t.Run(mode, func(t *testing.T) { lieAboutCopies(t, mode) }) // a cluster that lies repeatedly is called at growing intervals
 	}
 }
 
 func lieAboutCopies(t *testing.T, mode string) {
 	t.Parallel()
 	w, original := pullWorld(t)
-	w.driftInterval = time.Hour // nothing else has it looked at
+	w.driftInterval = time.Hour // nothing else causes a reconciliation
 	server := w.behindHostile()
 	w.start()
 	first := w.install("first", "")
@@ -79,8 +79,8 @@ func lieAboutCopies(t *testing.T, mode string) {
 	})
 }
 
-// TestACopyThatIsTakenAwayInALoop: a tenant deletes the copy whenever it is there, and has a hundred namespaces that ask for one. Red when
-// more is written than twice a comparison, or a label of a tenant's counts.
+// TestACopyThatIsTakenAwayInALoop: a tenant deletes the copy whenever it exists, and has a hundred namespaces that
+// request one. It fails if there are more than two writes for each comparison, or if a tenant's label counts.
 func TestACopyThatIsTakenAwayInALoop(t *testing.T) {
 	t.Parallel()
 	w, _ := pullWorld(t)
@@ -131,7 +131,8 @@ func TestACopyThatIsTakenAwayInALoop(t *testing.T) {
 	w.ready(first)
 }
 
-// TestAnAddonThatLabelsHundredsOfNamespaces: who writes an add-on may ask for copies in so many namespaces. Red when there are more.
+// TestAnAddonThatLabelsHundredsOfNamespaces: an author of add-ons may request copies in that many namespaces. It fails
+// if there are more.
 func TestAnAddonThatLabelsHundredsOfNamespaces(t *testing.T) {
 	long.Skip(t, "installations", "Kubernetes takes half a second of a processor for each namespace that goes")
 	t.Parallel()
@@ -154,7 +155,7 @@ func TestAnAddonThatLabelsHundredsOfNamespaces(t *testing.T) {
 		return nil
 	})
 	w.delete(wide)
-	expect.Eventually(t, 3*expect.Patience, func() error { // 120 namespaces go one after the other
+	expect.Eventually(t, 3*expect.Patience, func() error { // 120 namespaces are deleted one after the other
 		err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(wide), wide)
 		if apierrors.IsNotFound(err) {
 			return nil

@@ -9,12 +9,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/pullsecret"
+	"github.com/trellis-addons/trellis/pkg/install/pullsecret"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/given"
 )
 
-// expectCopies waits until the record of copies is so.
+// expectCopies waits until the record of copies meets a condition.
 func (w *world) expectCopies(holds func(pullsecret.Copies) error) {
 	w.t.Helper()
 	expect.Object(w.t, w.seed, w.pullRecord(), func(found *corev1.ConfigMap) error {
@@ -29,7 +29,7 @@ func (w *world) expectCopies(holds func(pullsecret.Copies) error) {
 	})
 }
 
-// isLeft says whether nobody needs a copy, and it is on record all the same.
+// isLeft returns an error unless no installation needs a copy and it is still on record.
 func isLeft(known pullsecret.Copies) error {
 	if len(known.Uses) > 0 || len(known.All) != 1 || !known.All[0].Left {
 		return errors.New("the copy is not one that was left")
@@ -37,8 +37,9 @@ func isLeft(known pullsecret.Copies) error {
 	return nil
 }
 
-// TestOrphansLeaveTheRecordOfCopies: the copy of an installation that went with Orphan stays as it is, and is taken up again with what
-// comes back. Red when the installation stays on record, or the copy goes, or is somebody else's afterwards.
+// TestOrphansLeaveTheRecordOfCopies: the copy of an installation that was removed with Orphan stays unchanged, and is
+// used again by an installation that returns. It fails if the installation stays on record, or if the copy is deleted,
+// or counts as foreign afterwards.
 func TestOrphansLeaveTheRecordOfCopies(t *testing.T) {
 	t.Parallel()
 	w, original := pullWorld(t)
@@ -47,8 +48,7 @@ func TestOrphansLeaveTheRecordOfCopies(t *testing.T) {
 	w.ready(first)
 	target := first.Spec.TargetNamespace
 	before := w.expectCopy(target, "first-word")
-	first.Spec.DeletionPolicy = kubermaticv1.DeletionOrphan
-	expect.Update(t, w.seed, first)
+	w.edit(first, func(first *kubermaticv1.AddonInstallation) { first.Spec.DeletionPolicy = kubermaticv1.DeletionOrphan })
 	w.delete(first)
 	expect.Gone(t, w.seed, first)
 	w.expectCopies(isLeft)
@@ -77,8 +77,8 @@ func TestOrphansLeaveTheRecordOfCopies(t *testing.T) {
 	expect.Gone(t, w.seed, w.pullRecord())
 }
 
-// TestCopiesGoWithTheFlag: a manager that is started without the name of the pull Secret removes the copies that there are. Red when it
-// does not look which ones it made before.
+// TestCopiesGoWithTheFlag: a manager that is started without the name of the pull Secret removes the existing copies.
+// It fails if it does not look for the copies that it made before.
 func TestCopiesGoWithTheFlag(t *testing.T) {
 	t.Parallel()
 	w, _ := pullWorld(t)
@@ -96,8 +96,8 @@ func TestCopiesGoWithTheFlag(t *testing.T) {
 	expect.Gone(t, w.seed, w.pullRecord())
 }
 
-// TestAClusterThatGoesHasNoUsesOfCopies: an installation that goes with its Cluster needs no copy any more, and is on record as little as one
-// that is left. Red when its use stays on record, or the user cluster is called.
+// TestAClusterThatGoesHasNoUsesOfCopies: an installation that is deleted with its Cluster no longer needs a copy, and
+// is not on record, like an orphaned one. It fails if its use stays on record, or if the user cluster is called.
 func TestAClusterThatGoesHasNoUsesOfCopies(t *testing.T) {
 	t.Parallel()
 	w, _ := pullWorld(t)

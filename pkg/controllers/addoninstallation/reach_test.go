@@ -31,8 +31,8 @@ func (w *world) expectValue(object *kubermaticv1.AddonInstallation, reason, valu
 	})
 }
 
-// Red when a change of what valuesFrom names, or of what a valuesTemplate reads, does not reach the user cluster by itself, or
-// when something missing takes away what is installed.
+// TestValuesReachTheCluster fails if a change of an object that valuesFrom names, or of data that a valuesTemplate
+// reads, does not reach the user cluster automatically, or if a missing one removes installed objects.
 func TestValuesReachTheCluster(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -67,8 +67,9 @@ func TestValuesReachTheCluster(t *testing.T) {
 	})
 }
 
-// Red when a rendering that makes something up is not told, or when what it made up anew reaches the user cluster.
-func TestNonDeterministicIsToldAndNothingChanges(t *testing.T) {
+// TestNonDeterministicIsReportedAndNothingChanges fails if a random rendering is not reported, or if a new random value
+// reaches the user cluster.
+func TestNonDeterministicIsReportedAndNothingChanges(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	if _, err := w.sources.Commit("random", map[string]string{

@@ -12,8 +12,9 @@ import (
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
-// Red when a definition that a removed installation kept is refused to the next one although nothing is lost, or taken from others where
-// something would be; when it counts as one that was there before; and when the refusal does not say that the installation is gone.
+// TestAddonIsInstalledAgainUnderAnotherName fails if a definition that a removed installation kept is refused to the
+// next one although no field is lost, or adopted although one would be; if it counts as one that existed before; and if
+// the refusal does not say that the installation is gone.
 func TestAddonIsInstalledAgainUnderAnotherName(t *testing.T) {
 	t.Parallel()
 	eachMethod(t, func(t *testing.T, w *world, method kubermaticv1.Method) {
@@ -22,7 +23,7 @@ func TestAddonIsInstalledAgainUnderAnotherName(t *testing.T) {
 	})
 }
 
-// installAgain installs add-ons one after the other which bring the same definition and, but for the last, keep it.
+// installAgain installs add-ons one after the other with the same definition which, except for the last, they keep.
 func (w *world) installAgain(method kubermaticv1.Method) {
 	w.t.Helper()
 	schema := func(properties string) string {
@@ -54,7 +55,7 @@ func (w *world) installAgain(method kubermaticv1.Method) {
 		{"also", "1.0.0", "gone"}, // another add-on with less
 		{"kind", "1.2.0", ""},     // the same add-on with less, by the mark
 		{"also", "1.1.0", "gone"}, // another add-on with other fields
-		{"kind", "1.3.0", ""},     // the same, which removes it
+		{"kind", "1.3.0", ""},     // the same add-on, which removes it
 	} {
 		name := fmt.Sprintf("i%d", at)
 		one := w.instance(step.addon, name, step.version, "")
@@ -69,7 +70,7 @@ func (w *world) installAgain(method kubermaticv1.Method) {
 				w.t.Errorf("step %d: it counts as one that was there before", at)
 			}
 		} else {
-			w.expectReady(one, kubermaticv1.ReasonObjectExists, "is gone", "fields that this add-on lacks", kubermaticv1.AnnotationAdopt)
+			w.expectReady(one, kubermaticv1.ReasonObjectExists, "was deleted", "fields that this add-on lacks", kubermaticv1.AnnotationAdopt)
 		}
 		w.deleteAll(one)
 		expect.Gone(w.t, w.seed, one)
@@ -77,13 +78,14 @@ func (w *world) installAgain(method kubermaticv1.Method) {
 	expect.Gone(w.t, w.seed, definition)
 }
 
-// What `helm uninstall` leaves: definitions of the folder crds/, and those that their chart keeps. Red when the refusal does not say that
-// the release is gone, or says so of one that is there; and when annotation adopt does not take them over.
-func TestDefinitionsThatHelmLeftAreTakenOver(t *testing.T) {
+// `helm uninstall` leaves definitions: those of the folder crds/, and those that their chart keeps. It fails if the
+// refusal does not say that the release is gone, or says so of an existing one; and if annotation adopt does not adopt
+// them.
+func TestDefinitionsThatHelmLeftAreAdopted(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ why, file, says string }{
-		{"of folder crds", "crds/widget.yaml", `field manager "helm", which leaves definitions of a chart's folder crds/ behind when its release is gone`},
-		{"kept by the chart", "templates/widget.yaml", `, which is gone: it has no Secret there`},
+		{"of folder crds", "crds/widget.yaml", `field manager "helm", which leaves definitions of a chart's folder crds/ behind when its release is uninstalled`},
+		{"kept by the chart", "templates/widget.yaml", `, which was deleted: it has no Secret there`},
 	} {
 		t.Run(test.why, func(t *testing.T) {
 			t.Parallel()

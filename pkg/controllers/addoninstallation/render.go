@@ -12,69 +12,69 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/calls"
-	"github.com/trellis-addons/trellis/pkg/hooks"
-	"github.com/trellis-addons/trellis/pkg/installer"
-	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/base/text"
+	"github.com/trellis-addons/trellis/pkg/clusters/calls"
+	"github.com/trellis-addons/trellis/pkg/install/hooks"
+	"github.com/trellis-addons/trellis/pkg/install/installer"
+	"github.com/trellis-addons/trellis/pkg/install/rendering"
+	"github.com/trellis-addons/trellis/pkg/install/survey"
 	"github.com/trellis-addons/trellis/pkg/render"
-	"github.com/trellis-addons/trellis/pkg/rendering"
-	"github.com/trellis-addons/trellis/pkg/survey"
-	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 // mostNamed is how many objects an event names.
 const mostNamed = 5
 
-// request is what the objects of the installation depend on.
+// request has everything that the objects of the installation depend on.
 func (r *Reconciler) request(f *facts) rendering.Request {
 	return rendering.Request{
 		Installation: f.installation, Choice: f.choice, Values: f.values, Data: f.data, Content: f.snapshot,
-		Cluster: f.cluster, Owner: f.pass.Owner, Mapper: f.pass.Connection.Mapper, APIVersions: f.pass.Connection.APIVersions, Installed: &f.pass,
+		Cluster: f.cluster, Owner: f.run.Owner, Mapper: f.run.Connection.Mapper, APIVersions: f.run.Connection.APIVersions, Installed: &f.run,
 		Inputs: f.inputs, Brought: f.memory.brought, Wake: r.waker(f.installation),
 	}
 }
 
-// render makes objects of content and values: those on record for an intent with these inputs,
-// those that are kept, or new ones.
-func (r *Reconciler) render(ctx context.Context, f *facts) loop.Outcome {
-	anew := f.memory.rendersAnew(f.pass.Asked.ReconcileAt)
+// render makes objects of content and values: the recorded ones for an intent with these inputs, kept ones, or new
+// ones.
+func (r *Reconciler) render(ctx context.Context, f *facts) *loop.Outcome {
+	again := f.memory.rendersAgain(f.run.Asked.ReconcileAt)
 	switch {
-	case f.pass.Decision.IsApplied(), f.pass.Decision.IsUnderWay():
-		r.compareRendering(ctx, f, anew)
+	case f.run.Decision.IsApplied(), f.run.Decision.IsUnderWay():
+		r.compareRendering(ctx, f, again)
 		return nil
-	case f.pass.Decision.IsBegun():
-		return outcomeOf(f.pass.ReadIntent())
+	case f.run.Decision.IsBegun():
+		return f.run.ReadIntent()
 	}
 	if outcome := r.releaseNameFree(ctx, f); outcome != nil {
 		return outcome
 	}
-	if stop := f.pass.CheckRelease(ctx, releaseName(f)); stop != nil {
-		return outcomeOf(stop)
+	if stop := f.run.CheckRelease(ctx, releaseName(f)); stop != nil {
+		return stop
 	}
-	if f.pass.Decision.FromRecord {
-		return outcomeOf(f.pass.ReadIntent())
+	if f.run.Decision.FromRecord {
+		return f.run.ReadIntent()
 	}
 	request := r.request(f)
-	request.Anew, request.Unasked = anew, f.pass.Decision.Unasked && f.pass.Foreign == nil
+	request.Rerender, request.Unasked = again, f.run.Decision.Unasked && f.run.Foreign == nil
 	made, err := r.renderer.Render(ctx, request)
 	f.inputs, f.memory.brought = made.Inputs, made.Brought
 	r.warnOfChanges(f, made.Changed)
 	if err != nil {
 		return r.notRendered(f, err)
 	}
-	f.pass.Objects, f.pass.Hooks, f.chart, f.finalized = made.Objects, made.Hooks, made.Chart, made.Finalized
+	f.run.Objects, f.run.Hooks, f.chart, f.finalized = made.Objects, made.Hooks, made.Chart, made.Finalized
 	return keepsWhatVanished(ctx, f)
 }
 
-// keepsWhatVanished refuses to let everything go that is installed because the add-on renders to
-// nothing now. Somebody who wants that approves it, and until then it is maintained. Hooks alone are something.
-func keepsWhatVanished(ctx context.Context, f *facts) loop.Outcome {
-	if len(f.pass.Objects)+len(f.pass.Hooks) > 0 {
+// keepsWhatVanished refuses to remove all installed objects because the add-on now renders to nothing. A user has to
+// approve that; until then they are maintained. Hooks alone count as content.
+func keepsWhatVanished(ctx context.Context, f *facts) *loop.Outcome {
+	if len(f.run.Objects)+len(f.run.Hooks) > 0 {
 		return nil
 	}
-	installed, approval, stop := f.pass.Emptied(ctx, rendering.CRDPolicy(f.choice.Version.Template).Remove)
+	installed, approval, stop := f.run.Emptied(ctx, rendering.CRDPolicy(f.choice.Version.Template).Remove)
 	if stop != nil {
-		return outcomeOf(stop)
+		return stop
 	}
 	if len(installed) == 0 {
 		return nil
@@ -83,113 +83,107 @@ func keepsWhatVanished(ctx context.Context, f *facts) loop.Outcome {
 	for i, entry := range installed {
 		names[i] = calls.CutText(entry.Key.String())
 	}
-	kept := loop.Stalled{
-		Condition: kubermaticv1.ConditionRendered, Reason: kubermaticv1.ReasonNoManifests,
-		Message: fmt.Sprintf("the add-on renders to nothing for this cluster any more, and what is installed stays: annotate the installation "+
-			"with %s: %s to let it go: %s", kubermaticv1.AnnotationPruneApproved, approval, text.Names(names, mostNamed)),
-	}
+	kept := loop.Stall(kubermaticv1.ConditionRendered, kubermaticv1.ReasonNoManifests, fmt.Sprintf(
+		"the add-on no longer renders any object for this cluster, and the installed objects stay: annotate the installation with %s: %s to "+
+			"remove them: %s", kubermaticv1.AnnotationPruneApproved, approval, text.Names(names, mostNamed)))
 	if approval == "" {
 		kept.Recheck = clusterRecheck
-		kept.Message = "the add-on renders to nothing for this cluster any more, and what is installed stays: its last rollout did not end, " +
-			"and whether the cluster has all of that can't be told while an API server there does not answer: " + text.Names(names, mostNamed)
+		kept.Message = "the add-on no longer renders any object for this cluster, and the installed objects stay: the last rollout is not " +
+			"complete, and an API server of the cluster does not answer, so it is unknown which objects exist: " + text.Names(names, mostNamed)
 	}
 	return kept
 }
 
-// leftOut says whose finalizers were left out. What the last rendering said stays until the next one.
+// leftOut names the objects whose finalizers were removed. The last rendering's message stays until the next one.
 func (f *facts) leftOut() string {
 	said := meta.FindStatusCondition(f.installation.Status.Conditions, kubermaticv1.ConditionRendered)
 	switch {
 	case len(f.finalized) > 0:
-		return "finalizers in manifests are left out, since they would hold removals: " + text.Names(f.finalized, mostNamed)
+		return "finalizers in manifests are left out, since they would delay removals: " + text.Names(f.finalized, mostNamed)
 	case f.finalized == nil && said != nil && said.Reason == kubermaticv1.ReasonRendered:
 		return said.Message
 	}
 	return ""
 }
 
-// rendersAnew says once for each value of annotation reconcile-at that what is kept does not count.
-// It has a memory of its own: the objects are often compared before the content is fetched that the
-// annotation asks for.
-func (m *memory) rendersAnew(reconcileAt string) bool {
-	anew := m.renderedFor != reconcileAt
+// rendersAgain says, once for each value of annotation reconcile-at, that kept renderings are not used. It is remembered
+// separately: objects are often compared before the content that the annotation requests is fetched.
+func (m *memory) rendersAgain(reconcileAt string) bool {
+	again := m.renderedFor != reconcileAt
 	m.renderedFor = reconcileAt
-	return anew
+	return again
 }
 
-// compareRendering renders once more, where somebody asked for that, and says where something else
-// comes out. What is applied stays as it is.
-func (r *Reconciler) compareRendering(ctx context.Context, f *facts, anew bool) {
-	record := f.pass.Record()
-	if !anew && !f.memory.comparing || record == nil || record.Inputs != f.inputs.Hash {
+// compareRendering renders a second time if annotation reconcile-at asks for it, and reports differences. The applied
+// objects stay.
+func (r *Reconciler) compareRendering(ctx context.Context, f *facts, again bool) {
+	record := f.run.Record()
+	if !again && !f.memory.comparing || record == nil || record.Inputs != f.inputs.Hash {
 		return
 	}
 	request := r.request(f)
-	request.Anew = anew
+	request.Rerender = again
 	changed, err := r.renderer.Compare(ctx, request)
-	f.memory.comparing = errors.Is(err, render.ErrPending) // it wakes the installation, and is kept
+	f.memory.comparing = errors.Is(err, render.ErrPending) // the pending rendering wakes the installation, and is kept
 	failure, isOfRendering := errors.AsType[*rendering.Error](err)
 	switch {
 	case err == nil, f.memory.comparing:
-	case !isOfRendering, failure.Cause == rendering.CauseCluster: // the next pass asks again
+	case !isOfRendering, failure.Cause == rendering.CauseCluster: // the next reconciliation asks again
 		f.memory.renderedFor = ""
 		if isOfRendering {
-			r.callFailed(f, aboutRender, failure.Err)
+			r.callFailed(f, kubermaticv1.ConditionRendered, failure.Err)
 		}
 		fallthrough
 	default:
-		ctrl.LoggerFrom(ctx).Info("rendering once more, to compare, did not work", "problem", f.hides().Text(err.Error()))
+		ctrl.LoggerFrom(ctx).Info("the second rendering, which is for comparison, failed", "problem", f.hides().Text(err.Error()))
 	}
 	r.warnOfChanges(f, changed)
 }
 
-// warnOfChanges says, once for each inputs, that a chart makes something up.
+// warnOfChanges reports, once for each inputs, that a chart renders random data.
 func (r *Reconciler) warnOfChanges(f *facts, changed []string) {
 	if len(changed) == 0 || f.memory.changesReported == f.inputs.Hash {
 		return
 	}
 	f.memory.changesReported = f.inputs.Hash
 	r.Recorder.Eventf(f.installation, nil, "Warning", kubermaticv1.EventNonDeterministic, "Render",
-		"a second rendering of equal inputs gives something else for %s: what was rendered first stays; make the template depend on "+
-			"its inputs only", f.hides().Text(text.Names(changed, mostNamed)))
+		"a second rendering of equal inputs gives other content for %s: the first rendering stays in use; make the template depend on its "+
+			"inputs only", f.hides().Text(text.Names(changed, mostNamed)))
 }
 
 // notRendered says why there are no objects.
-func (r *Reconciler) notRendered(f *facts, err error) loop.Outcome {
+func (r *Reconciler) notRendered(f *facts, err error) *loop.Outcome {
 	failure, ok := errors.AsType[*rendering.Error](err)
 	switch {
 	case !ok:
 		return failed(err)
 	case failure.Cause == rendering.CauseCluster:
-		return outcomeOf(r.callFailed(f, aboutRender, failure.Err))
+		return r.callFailed(f, kubermaticv1.ConditionRendered, failure.Err)
 	}
 	return renderOutcome(failure)
 }
 
-// renderOutcome: what comes with the inputs waits for other inputs, what ended a renderer for its
-// time, what function lookup finds for fewer objects, and what the machine lacked for the next try.
-func renderOutcome(err *rendering.Error) loop.Outcome {
+// renderOutcome waits, depending on the cause: errors of the inputs for other inputs, a terminated renderer for its
+// delay, too many results of lookup for fewer objects, and a lack of resources for the next attempt.
+func renderOutcome(err *rendering.Error) *loop.Outcome {
 	var found *survey.FoundError
 	var putOff *render.PutOffError
-	stalled := loop.Stalled{Condition: kubermaticv1.ConditionRendered, Reason: rendering.Reason(err), Message: err.Error()}
+	outcome := loop.Stall(kubermaticv1.ConditionRendered, rendering.Reason(err), err.Error())
 	switch {
 	case errors.Is(err, render.ErrPending):
-		return loop.Waiting{
-			Condition: kubermaticv1.ConditionRendered, Reason: kubermaticv1.ReasonRendering, Message: err.Error(), Recheck: clusterRecheck,
-		}
+		return loop.Wait(kubermaticv1.ConditionRendered, kubermaticv1.ReasonRendering, err.Error(), clusterRecheck)
 	case errors.As(err, &putOff):
-		stalled.Reason, stalled.Recheck = kubermaticv1.ReasonLimitExceeded, max(time.Until(putOff.Until), time.Second)
+		outcome.Reason, outcome.Recheck = kubermaticv1.ReasonLimitExceeded, max(time.Until(putOff.Until), time.Second)
 	case errors.As(err, &found):
-		stalled.Recheck = clusterRecheck
+		outcome.Recheck = clusterRecheck
 	case err.Cause == rendering.CauseKeeper && !render.Lasting(err):
-		return loop.RetryAt{Condition: kubermaticv1.ConditionRendered, Reason: kubermaticv1.ReasonRenderFailed, Message: err.Error()}
+		outcome.Kind, outcome.Reason = loop.RetryAt, kubermaticv1.ReasonRenderFailed
 	}
-	return stalled
+	return outcome
 }
 
-// releaseNameFree refuses a release name that another installation of the cluster has in the same
-// namespace already.
-func (r *Reconciler) releaseNameFree(ctx context.Context, f *facts) loop.Outcome {
+// releaseNameFree refuses a release name that another installation of the cluster already has in the same namespace.
+func (r *Reconciler) releaseNameFree(ctx context.Context, f *facts) *loop.Outcome {
 	name, spec := releaseName(f), f.installation.Spec
 	if name == "" {
 		return nil
@@ -201,14 +195,14 @@ func (r *Reconciler) releaseNameFree(ctx context.Context, f *facts) loop.Outcome
 	for i := range having {
 		other := &having[i]
 		if isOlder(other, f.installation) && other.Spec.TargetNamespace == spec.TargetNamespace {
-			return outcomeOf(installer.ReleaseTaken(other.Name, name, spec.TargetNamespace))
+			return installer.ReleaseTaken(other.Name, name, spec.TargetNamespace)
 		}
 	}
 	return nil
 }
 
-// isOlder says which of two installations that want the same has it: the one made first, then the
-// first by name. Of one installation with itself it says no.
+// isOlder says which of two conflicting installations has priority: the one created first, then the first by name. An
+// installation is not older than itself.
 func isOlder(a, b *kubermaticv1.AddonInstallation) bool {
 	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
 		return a.CreationTimestamp.Before(&b.CreationTimestamp)
@@ -216,19 +210,19 @@ func isOlder(a, b *kubermaticv1.AddonInstallation) bool {
 	return a.Name < b.Name
 }
 
-// allowed refuses, before anything is recorded or written, what an add-on of a Custom catalogue may
-// not have. What is applied already was allowed when it was, and stays.
-func (r *Reconciler) allowed(_ context.Context, f *facts) loop.Outcome {
-	if f.choice.Core || f.pass.Decision.IsRecorded() {
+// allowed refuses objects that an add-on of a Custom catalogue may not have, before anything is recorded or written.
+// Applied objects were allowed when they were applied, and stay.
+func (r *Reconciler) allowed(_ context.Context, f *facts) *loop.Outcome {
+	if f.choice.Core || f.run.Decision.IsRecorded() {
 		return nil
 	}
-	run, err := hooks.Objects(f.pass.Hooks)
+	run, err := hooks.Objects(f.run.Hooks)
 	if err != nil {
 		return failed(err)
 	}
-	err = rendering.Allowed(f.installation.Spec.TargetNamespace, slices.Concat(f.pass.Objects, run), r.Options.Restrictions)
+	err = rendering.Allowed(f.installation.Spec.TargetNamespace, slices.Concat(f.run.Objects, run), r.Options.Restrictions)
 	if err != nil {
-		return loop.Stalled{Condition: kubermaticv1.ConditionRendered, Reason: kubermaticv1.ReasonNotAllowed, Message: err.Error()}
+		return loop.Stall(kubermaticv1.ConditionRendered, kubermaticv1.ReasonNotAllowed, err.Error())
 	}
 	return nil
 }

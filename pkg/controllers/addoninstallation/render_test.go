@@ -12,20 +12,20 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/install/rendering"
+	"github.com/trellis-addons/trellis/pkg/install/revision"
 	"github.com/trellis-addons/trellis/pkg/render"
-	"github.com/trellis-addons/trellis/pkg/rendering"
-	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
-// AC01, AC02: A rendering beyond its limits, or whose process died, is reported and tried later.
+// AC01, AC02: A rendering beyond its limits, or whose process died, is reported and retried later.
 func TestRenderOutcome(t *testing.T) {
 	soon := time.Now().Add(5 * time.Minute)
 	for _, test := range []struct {
 		why    string
 		err    error
 		reason string
-		// later says that the pass comes back by itself.
+		// later: the next reconciliation is scheduled.
 		stalled, later bool
 	}{
 		{"it takes long", render.ErrPending, kubermaticv1.ReasonRendering, false, true},
@@ -38,9 +38,7 @@ func TestRenderOutcome(t *testing.T) {
 	} {
 		t.Run(test.why, func(t *testing.T) {
 			outcome := renderOutcome(&rendering.Error{Cause: rendering.CauseKeeper, Err: test.err})
-			said := verdictOf(outcome)
-			_, stalled := outcome.(loop.Stalled)
-			if said.condition != kubermaticv1.ConditionRendered || said.reason != test.reason || stalled != test.stalled {
+			if outcome.Condition != kubermaticv1.ConditionRendered || outcome.Reason != test.reason || outcome.Is(loop.Stalled) != test.stalled {
 				t.Errorf("got %#v", outcome)
 			}
 			if wait := loop.RequeueAfter(outcome); wait > 0 != test.later || test.stalled && test.later && wait < 4*time.Minute {
@@ -57,29 +55,29 @@ func configMap(name, text string) *unstructured.Unstructured {
 	}}
 }
 
-// TestIntentIsNotRenderedAgain: what a crash left is taken up as it stands.
+// TestIntentIsNotRenderedAgain: the intent that a crash left is continued unchanged.
 func TestIntentIsNotRenderedAgain(t *testing.T) {
 	encoded, err := json.Marshal(configMap("a", "made up").Object)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := passOver(&kubermaticv1.AddonInstallation{}, &memory{})
-	f.inputs.Hash, f.pass.State.Record = "1", &revision.Record{State: revision.StateIntent, Inputs: "1", Objects: []json.RawMessage{encoded}}
+	f := factsFor(&kubermaticv1.AddonInstallation{}, &memory{})
+	f.inputs.Hash, f.run.State.Record = "1", &revision.Record{State: revision.StateIntent, Inputs: "1", Objects: []json.RawMessage{encoded}}
 	isTaken := func() bool {
 		wanted := &revision.Wanted{Inputs: f.inputs.Hash}
-		return revision.Decide(f.pass.Record(), wanted, revision.Seen{}).FromRecord
+		return revision.Decide(f.run.Record(), wanted, revision.Observed{}).FromRecord
 	}
 	if !isTaken() {
 		t.Fatal("the intent is not taken up")
 	}
-	if outcome := outcomeOf(f.pass.ReadIntent()); outcome != nil {
+	if outcome := f.run.ReadIntent(); outcome != nil {
 		t.Fatal(outcome)
 	}
-	if diff := cmp.Diff([]*unstructured.Unstructured{configMap("a", "made up")}, f.pass.Objects); diff != "" {
+	if diff := cmp.Diff([]*unstructured.Unstructured{configMap("a", "made up")}, f.run.Objects); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for why, change := range map[string]func(){
-		"other inputs": func() { f.inputs.Hash = "2" }, "it is applied": func() { f.inputs.Hash, f.pass.State.Record.State = "1", revision.StateApplied },
+		"other inputs": func() { f.inputs.Hash = "2" }, "it is applied": func() { f.inputs.Hash, f.run.State.Record.State = "1", revision.StateApplied },
 	} {
 		if change(); isTaken() {
 			t.Errorf("%s: the intent is taken up", why)
@@ -87,25 +85,25 @@ func TestIntentIsNotRenderedAgain(t *testing.T) {
 	}
 }
 
-// TestReconcileAtRendersOnceMore: once for each value of the annotation, also where passes follow each other before the look
-// at the objects that it asks for.
+// TestReconcileAtRendersOnceMore: once for each value of the annotation, even if reconciliations follow each other
+// before the comparison that it requests.
 func TestReconcileAtRendersOnceMore(t *testing.T) {
 	known := &memory{}
 	for _, pass := range []struct {
 		value string
 		want  bool
 	}{{"", false}, {"now", true}, {"now", false}, {"later", true}, {"later", false}} {
-		if got := known.rendersAnew(pass.value); got != pass.want {
+		if got := known.rendersAgain(pass.value); got != pass.want {
 			t.Errorf("%q: renders anew %t, want %t", pass.value, got, pass.want)
 		}
 	}
 }
 
-// TestNonDeterministicIsToldOnce: the warning names the objects, once for the same inputs.
-func TestNonDeterministicIsToldOnce(t *testing.T) {
+// TestNonDeterministicIsReportedOnce: the warning names the objects, once for the same inputs.
+func TestNonDeterministicIsReportedOnce(t *testing.T) {
 	recorder := events.NewFakeRecorder(10)
 	r := New(Dependencies{Recorder: recorder})
-	f := passOver(&kubermaticv1.AddonInstallation{}, &memory{})
+	f := factsFor(&kubermaticv1.AddonInstallation{}, &memory{})
 	f.inputs.Hash = "1"
 	r.warnOfChanges(f, nil)
 	r.warnOfChanges(f, []string{"Secret n/certificate", "b", "c", "d", "e", "f", "g"})

@@ -10,36 +10,34 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/conditions"
-	"github.com/trellis-addons/trellis/pkg/installer"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/text"
+	"github.com/trellis-addons/trellis/pkg/base/conditions"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/base/text"
+	"github.com/trellis-addons/trellis/pkg/install/installer"
 )
 
-// occasion is what an event is about.
+// occasion is the subject of an event.
 type occasion struct{ kind, reason, action string }
 
-// quicklyApplied is how many objects are written in so little time that their rollout need not be
-// announced.
+// quicklyApplied is the number of objects up to which a rollout is too short to be announced.
 const quicklyApplied = 30
 
 // mostTaken bounds the events of one reconciliation about owners of removed fields.
 const mostTaken = 20
 
-// announceRollout has the status show a long rollout before it begins, once for each edit: else
-// nothing is said of the edit until the rollout waits for something or is through. Left is how many
-// objects are to be written.
-func announceRollout(f *facts, left int) loop.Outcome {
+// announceRollout shows a long rollout in the status before it begins, once for each edit. Otherwise the status would
+// not show the edit until the rollout waits or ends. Left is the number of objects to write.
+func announceRollout(f *facts, left int) *loop.Outcome {
 	generation := f.installation.Generation
 	isAnnounced := f.memory.announced == generation || f.installation.Status.ObservedGeneration == generation
 	if isAnnounced || left <= quicklyApplied {
 		return nil
 	}
-	f.memory.announced = generation // also where the status can't be written
-	return checkpoint(kubermaticv1.ConditionApplied, fmt.Sprintf("%d of %d objects are about to be written", left, len(f.pass.Objects)))
+	f.memory.announced = generation // even if the status can't be written
+	return checkpoint(kubermaticv1.ConditionApplied, fmt.Sprintf("%d of %d objects are about to be written", left, len(f.run.Objects)))
 }
 
-// reportChanges reports what the pass changed as events; conditions say how things are.
+// reportChanges reports the reconciliation's changes as events; conditions show the state.
 func (r *Reconciler) reportChanges(ctx context.Context, f *facts) {
 	report := func(about occasion, shown string) { r.report(ctx, f, about, shown) }
 	if f.left != "" {
@@ -48,35 +46,34 @@ func (r *Reconciler) reportChanges(ctx context.Context, f *facts) {
 	if f.withdrawn != "" {
 		report(occasion{corev1.EventTypeWarning, kubermaticv1.EventWithdrawn, "Resolve"}, f.withdrawn)
 	}
-	record := cmp.Or(f.pass.Record(), f.pass.Applied) // where a save failed since, the record is to be read again
+	record := cmp.Or(f.run.Record(), f.run.Applied) // after a failed save the record has to be read again
 	switch {
-	case f.pass.Applied == nil:
+	case f.run.Applied == nil:
 	case record.Rollback != nil:
 		report(occasion{corev1.EventTypeWarning, kubermaticv1.EventRolledBack, "RollBack"}, givenUpText(record))
 	default:
 		report(occasion{corev1.EventTypeNormal, kubermaticv1.EventApplied, "Apply"}, fmt.Sprintf("applied %s %s: %s, %d written",
-			f.installation.Spec.AddonRef.Name, record.Version, text.Count(len(record.Inventory), "object"), f.pass.Progress.Written))
+			f.installation.Spec.AddonRef.Name, record.Version, text.Count(len(record.Inventory), "object"), f.run.Progress.Written))
 	}
-	if len(f.pass.Misbehaved) > 0 {
-		report(occasion{corev1.EventTypeWarning, kubermaticv1.ReasonClusterMisbehaves, "Apply"}, installer.TextOf(f.pass.Misbehaved))
+	if len(f.run.Misbehaved) > 0 {
+		report(occasion{corev1.EventTypeWarning, kubermaticv1.ReasonClusterMisbehaves, "Apply"}, installer.TextOf(f.run.Misbehaved))
 	}
-	for _, note := range f.pass.Taken[:min(len(f.pass.Taken), mostTaken)] {
+	for _, note := range f.run.Taken[:min(len(f.run.Taken), mostTaken)] {
 		report(occasion{corev1.EventTypeWarning, kubermaticv1.EventFieldsTaken, "Apply"}, note.Message)
 	}
-	if len(f.pass.Shared) > 0 {
+	if len(f.run.Shared) > 0 {
 		report(occasion{corev1.EventTypeNormal, kubermaticv1.EventShared, "Apply"},
-			andMore(f.pass.Shared[0], " (and %d more)", len(f.pass.Shared)-1))
+			andMore(f.run.Shared[0], " (and %d more)", len(f.run.Shared)-1))
 	}
-	if len(f.pass.Repaired) > 0 {
-		report(occasion{corev1.EventTypeNormal, kubermaticv1.EventRepaired, "Repair"}, repairedText(f.pass.Repaired))
+	if len(f.run.Repaired) > 0 {
+		report(occasion{corev1.EventTypeNormal, kubermaticv1.EventRepaired, "Repair"}, repairedText(f.run.Repaired))
 	}
 }
 
-// reportReady reports, once it is in the status, why an installation is not ready, and when it is
-// ready again; once more where something was applied since: nobody who reads the events is to take
-// what was applied for what works.
+// reportReady reports, after the status is written, why an installation is not ready, and when it is ready again. It
+// reports the reason again after an apply, so that readers of events do not take the applied version for a healthy one.
 func (r *Reconciler) reportReady(ctx context.Context, f *facts) {
-	if f.pass.Applied != nil {
+	if f.run.Applied != nil {
 		f.memory.reported = conditions.Reported{}
 	}
 	ready, isNews := f.memory.reported.Update(f.installation.Status.Conditions)
@@ -84,23 +81,23 @@ func (r *Reconciler) reportReady(ctx context.Context, f *facts) {
 	case !isNews:
 	case ready.Reason == kubermaticv1.ReasonReady:
 		r.report(ctx, f, occasion{corev1.EventTypeNormal, ready.Reason, "Reconcile"}, ready.Message)
-	case ready.Reason == kubermaticv1.ReasonRolledBack && f.pass.Applied != nil,
+	case ready.Reason == kubermaticv1.ReasonRolledBack && f.run.Applied != nil,
 		ready.Reason == kubermaticv1.ReasonWithdrawn && f.withdrawn != "":
-		// reportChanges said it in the same words
+		// reportChanges already reported the same message
 	default:
 		r.report(ctx, f, occasion{corev1.EventTypeWarning, ready.Reason, "Reconcile"}, ready.Message)
 	}
 }
 
-// report says something about an installation in an event, and in the log in the same words.
+// report emits an event about an installation, and logs the same message.
 func (r *Reconciler) report(ctx context.Context, f *facts, about occasion, shown string) {
 	shown = f.hides().Text(text.Message(shown))
 	ctrl.LoggerFrom(ctx).Info("event of an installation", "type", about.kind, "reason", about.reason, "message", shown)
 	r.Recorder.Eventf(f.installation, nil, about.kind, about.reason, about.action, "%s", shown)
 }
 
-// reportedOf is what was reported of an installation before this process began: what its status
-// says, and that a hook failed where its next attempt is under way.
+// reportedOf is the last report before this process began: the message in the status, and that a hook failed if its
+// next attempt is under way.
 func reportedOf(installation *kubermaticv1.AddonInstallation) conditions.Reported {
 	list := installation.Status.Conditions
 	_, ready := conditions.StateOf(list)

@@ -9,14 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/resolution"
-	"github.com/trellis-addons/trellis/pkg/revision"
-	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
+	"github.com/trellis-addons/trellis/pkg/install/resolution"
+	"github.com/trellis-addons/trellis/pkg/install/revision"
 )
 
-// servedKinds is a mapper of which the kinds can be changed; a reset is what has it look again.
+// servedKinds is a mapper whose kinds can change; a reset makes it read them again.
 type servedKinds struct {
 	*meta.DefaultRESTMapper
 	next   []schema.GroupVersionKind
@@ -39,7 +39,7 @@ func (s *servedKinds) RESTMapping(kind schema.GroupKind, versions ...string) (*m
 	return s.DefaultRESTMapper.RESTMapping(kind, versions...)
 }
 
-// hearing is a Connections that hears of failures.
+// hearing is a Connections that records failures.
 type hearing struct {
 	Connections
 	reported error
@@ -51,8 +51,8 @@ func (h *hearing) Get(target.Description, string, func()) (*cluster.Connection, 
 
 func (h *hearing) Report(_ target.Ref, err error) { h.reported = err }
 
-// Red when a missing kind ends the wait, when only the first one is named, when the answer is kept for ever, or when an API
-// server that does not answer is taken for one that serves nothing.
+// TestRequiredResourceTypes fails if a missing kind ends the wait, if only the first one is named, if the answer is
+// kept forever, or if an API server that does not answer counts as one that serves nothing.
 func TestRequiredResourceTypes(t *testing.T) {
 	rule := schema.GroupVersionKind{Group: "monitoring.example.com", Version: "v1", Kind: "Rule"}
 	monitor := rule.GroupVersion().WithKind("Monitor")
@@ -60,22 +60,22 @@ func TestRequiredResourceTypes(t *testing.T) {
 	mapper.Reset()
 	heard := &hearing{}
 	r := New(Dependencies{Connections: heard})
-	f := passOver(&kubermaticv1.AddonInstallation{}, &memory{})
-	f.pass.Connection = &cluster.Connection{Mapper: mapper}
+	f := factsFor(&kubermaticv1.AddonInstallation{}, &memory{})
+	f.run.Connection = &cluster.Connection{Mapper: mapper}
 	template := &kubermaticv1.Template{Method: kubermaticv1.MethodHelm, RequiredResourceTypes: []kubermaticv1.ResourceType{
 		{Group: rule.Group, Version: rule.Version, Kind: rule.Kind}, {Group: monitor.Group, Version: monitor.Version, Kind: monitor.Kind},
 	}}
 	f.choice = resolution.Choice{Version: &kubermaticv1.AddonVersion{Template: template}}
-	missing := func(kinds string) loop.Outcome {
-		return loop.Waiting{
-			Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonKindNotServed, Recheck: requiredRecheck,
-			Message: "the user cluster does not serve " + kinds + ", which this version needs: install what brings it",
+	missing := func(kinds string) *loop.Outcome {
+		return &loop.Outcome{
+			Kind: loop.Waiting, Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonKindNotServed, Recheck: requiredRecheck,
+			Message: "the user cluster does not serve " + kinds + ", which this version needs: install its CRD or API server",
 		}
 	}
 	for _, look := range []struct {
 		why    string
 		served []schema.GroupVersionKind
-		want   loop.Outcome
+		want   *loop.Outcome
 	}{
 		{"nothing is served", nil, missing("monitoring.example.com/v1 Rule, monitoring.example.com/v1 Monitor")},
 		{"another version comes", []schema.GroupVersionKind{rule.GroupKind().WithVersion("v2"), monitor}, missing("monitoring.example.com/v1 Rule")},
@@ -92,10 +92,10 @@ func TestRequiredResourceTypes(t *testing.T) {
 		}
 	}
 	mapper.err = errors.New("no answer")
-	if outcome, ok := r.required(t.Context(), f).(loop.RetryAt); !ok || heard.reported == nil {
+	if outcome := r.required(t.Context(), f); !outcome.Is(loop.RetryAt) || heard.reported == nil {
 		t.Errorf("no answer: got %#v, reported %v", outcome, heard.reported)
 	}
-	f.pass.Decision.Do = revision.Keep
+	f.run.Decision.Do = revision.Keep
 	if outcome := r.required(t.Context(), f); outcome != nil {
 		t.Errorf("what is installed needs nothing any more, got %v", outcome)
 	}

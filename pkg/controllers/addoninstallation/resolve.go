@@ -11,12 +11,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/installer"
-	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/install/installer"
+	"github.com/trellis-addons/trellis/pkg/install/rendering"
+	"github.com/trellis-addons/trellis/pkg/install/resolution"
+	"github.com/trellis-addons/trellis/pkg/install/revision"
 	"github.com/trellis-addons/trellis/pkg/render"
-	"github.com/trellis-addons/trellis/pkg/rendering"
-	"github.com/trellis-addons/trellis/pkg/resolution"
-	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/values"
 )
 
@@ -24,41 +24,37 @@ func addonOf(installation *kubermaticv1.AddonInstallation) string {
 	return string(installation.Spec.AddonRef.Name)
 }
 
-func waiting(reason, message string, recheck time.Duration) loop.Outcome {
-	return loop.Waiting{Condition: kubermaticv1.ConditionReady, Reason: reason, Message: message, Recheck: recheck}
+func waiting(reason, message string, recheck time.Duration) *loop.Outcome {
+	return loop.Wait(kubermaticv1.ConditionReady, reason, message, recheck)
 }
 
-// checkpoint has the status say what is under way; the next pass, which begins at once, goes on
-// from there.
-func checkpoint(condition, message string) loop.Outcome {
-	return loop.Checkpoint{Condition: condition, Reason: kubermaticv1.ReasonProgressing, Message: message, AtOnce: true}
+// checkpoint shows the current action in the status; the next reconciliation begins at once and continues there.
+func checkpoint(condition, message string) *loop.Outcome {
+	return &loop.Outcome{
+		Kind: loop.Checkpoint, Condition: condition, Reason: kubermaticv1.ReasonProgressing, Message: message, Recheck: loop.AtOnce,
+	}
 }
 
-// failed is a call on the seed that failed.
-func failed(err error) loop.Outcome { return outcomeOf(installer.Failed(err)) }
+// failed is the outcome of a failed call on the seed; nil without an error.
+func failed(err error) *loop.Outcome { return installer.Failed(err) }
 
-func (r *Reconciler) loadRecord(ctx context.Context, f *facts) loop.Outcome {
-	return loaded(f, f.pass.Load(ctx))
+func (r *Reconciler) loadRecord(ctx context.Context, f *facts) *loop.Outcome {
+	return loaded(f, f.run.Load(ctx))
 }
 
-// loaded is what comes of reading the record.
-func loaded(f *facts, err error) loop.Outcome {
+// loaded is the outcome of reading the record.
+func loaded(f *facts, err error) *loop.Outcome {
 	if newer, ok := errors.AsType[*revision.NewerRecordError](err); ok {
-		return loop.Stalled{
-			Condition: kubermaticv1.ConditionReady, Reason: kubermaticv1.ReasonRecordFromNewerRelease,
-			Message: newer.Error() + ": upgrade this seed's controller manager",
-		}
+		return loop.Stall(kubermaticv1.ConditionReady, kubermaticv1.ReasonRecordFromNewerRelease,
+			newer.Error()+": upgrade this seed's controller manager")
 	}
 	_, f.damaged = errors.AsType[*revision.DamagedError](err)
-	if err != nil {
-		return failed(err)
-	}
-	return nil
+	return failed(err)
 }
 
-// resolve chooses the version. A refusal ends the pass here, whether or not something is installed;
-// what is installed is maintained all the same.
-func (r *Reconciler) resolve(ctx context.Context, f *facts) loop.Outcome {
+// resolve selects the version. A refusal ends the reconciliation here, whether or not a version is installed; an
+// installed version is maintained.
+func (r *Reconciler) resolve(ctx context.Context, f *facts) *loop.Outcome {
 	key := client.ObjectKey{Namespace: r.Options.CatalogueNamespace, Name: addonOf(f.installation)}
 	entry, err := r.Marks.Entry(ctx, r.Client, key)
 	if err != nil {
@@ -70,38 +66,36 @@ func (r *Reconciler) resolve(ctx context.Context, f *facts) loop.Outcome {
 		AllowPrereleases: r.Options.AllowPrereleases,
 	}
 	choice, refusal := request.Choose(entry)
-	f.selected = &selected{target: installed, availableUpdate: choice.AvailableUpdate} // it stays at that without another
+	f.selected = &selected{target: installed, availableUpdate: choice.AvailableUpdate} // without another version it stays at that
 	if refusal != nil {
 		return f.findOnRecord(request, entry, refusal)
 	}
 	f.choice = choice
 	if choice.Leaves && f.installation.Status.Target != choice.Version.Version { // reported once
-		f.left = fmt.Sprintf("version %q is left for version %q: a Core catalogue says so (annotation %s)",
+		f.left = fmt.Sprintf("version %q is replaced by version %q, as a Core catalogue requires (annotation %s)",
 			installed, choice.Version.Version, kubermaticv1.AnnotationLeaveVersions)
 	}
 	f.selected.target = choice.Version.Version
 	return nil
 }
 
-// incompatible ends the pass with condition Compatible False. That the version was withdrawn is
-// reported once.
-func (f *facts) incompatible(reason, message string) loop.Outcome {
+// incompatible ends the reconciliation with condition Compatible False. A withdrawn version is reported once.
+func (f *facts) incompatible(reason, message string) *loop.Outcome {
 	before := meta.FindStatusCondition(f.installation.Status.Conditions, kubermaticv1.ConditionCompatible)
 	if reason == kubermaticv1.ReasonWithdrawn && (before == nil || before.Reason != reason) {
 		f.withdrawn = message
 	}
-	return loop.Stalled{Condition: kubermaticv1.ConditionCompatible, Reason: reason, Message: message}
+	return loop.Stall(kubermaticv1.ConditionCompatible, reason, message)
 }
 
 // installedVersion is the version in the user cluster, of the same add-on, or "". status.version
 // shows it.
 func installedVersion(f *facts) string {
-	return resolution.InstalledOnRecord(f.pass.Record(), addonOf(f.installation))
+	return resolution.InstalledOnRecord(f.run.Record(), addonOf(f.installation))
 }
 
-// resolveValues puts the layers of values together. Template data comes first: a catalogue may make
-// values of it.
-func (r *Reconciler) resolveValues(ctx context.Context, f *facts) loop.Outcome {
+// resolveValues merges the layers of values. Template data comes first: a catalogue may render values from it.
+func (r *Reconciler) resolveValues(ctx context.Context, f *facts) *loop.Outcome {
 	of, seen, err := r.seenOfCAPI(ctx, f)
 	if err == nil {
 		f.data, err = r.templateData(ctx, f, of)
@@ -117,22 +111,21 @@ func (r *Reconciler) resolveValues(ctx context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-// layers reads the layers of values for a pass.
+// layers reads the layers of values for a reconciliation.
 type layers struct {
 	r *Reconciler
 	f *facts
-	// capi is what valuesTemplates see of Cluster API.
+	// capi is the data of Cluster API for valuesTemplates.
 	capi map[string]any
 }
 
-// FromTemplate renders the catalogue's valuesTemplate. Renderings are kept, so that one that
-// changes nothing costs nothing.
+// FromTemplate renders the catalogue's valuesTemplate. Renderings are kept, so that an unchanged one costs nothing.
 func (l layers) FromTemplate(ctx context.Context, template string) (map[string]any, error) {
 	return l.rendered(ctx, template, rendering.Tenant(l.f.cluster.UID, l.f.choice.Core))
 }
 
-// FromOwnTemplate renders the installation's valuesTemplate. Tenants write it, also for core
-// add-ons, whose other renderings it must not share a process with.
+// FromOwnTemplate renders the installation's valuesTemplate. Tenants write it, also for core add-ons, so it must not
+// share a process with other renderings of these.
 func (l layers) FromOwnTemplate(ctx context.Context, template string) (map[string]any, error) {
 	return l.rendered(ctx, template, rendering.Tenant(l.f.cluster.UID, false))
 }
@@ -143,7 +136,7 @@ func (l layers) rendered(ctx context.Context, template, tenant string) (map[stri
 	}, l.r.waker(l.f.installation))
 }
 
-// FromPlatform are the values that a set grants, which an earlier step read.
+// FromPlatform are the values that a set grants, which step granted read.
 func (l layers) FromPlatform() map[string]any { return l.f.platform }
 
 // FromSource reads a marked object.
@@ -151,17 +144,15 @@ func (l layers) FromSource(ctx context.Context, source kubermaticv1.ValuesSource
 	return l.r.references().Values(ctx, l.f.installation.Namespace, source)
 }
 
-// valuesOutcome: what is wrong stays wrong until somebody edits what is watched; a valuesTemplate
-// that ended a renderer is tried again in its time. Anything else may pass.
-func valuesOutcome(err error) loop.Outcome {
-	stalled := loop.Stalled{Condition: kubermaticv1.ConditionValuesResolved, Reason: kubermaticv1.ReasonValuesInvalid, Message: err.Error()}
+// valuesOutcome waits for an edit of watched objects if the values are wrong. A valuesTemplate that ended a renderer is
+// retried after its delay, other errors soon.
+func valuesOutcome(err error) *loop.Outcome {
+	stalled := loop.Stall(kubermaticv1.ConditionValuesResolved, kubermaticv1.ReasonValuesInvalid, err.Error())
 	var missing *resolution.MissingValuesError
 	var putOff *render.PutOffError
 	switch {
 	case errors.Is(err, render.ErrPending):
-		return loop.Waiting{
-			Condition: kubermaticv1.ConditionValuesResolved, Reason: kubermaticv1.ReasonRendering, Message: err.Error(), Recheck: clusterRecheck,
-		}
+		return loop.Wait(kubermaticv1.ConditionValuesResolved, kubermaticv1.ReasonRendering, err.Error(), clusterRecheck)
 	case errors.As(err, &missing):
 		stalled.Reason = kubermaticv1.ReasonValuesMissing
 	case errors.As(err, &putOff):
@@ -172,7 +163,7 @@ func valuesOutcome(err error) loop.Outcome {
 	return stalled
 }
 
-// unknownKeys are what a user may have misspelt; empty for most.
+// unknownKeys are keys that a user may have misspelt; mostly empty.
 func unknownKeys(installation *kubermaticv1.AddonInstallation, resolved resolution.Values) string {
 	if len(resolved.Unknown) == 0 {
 		return ""

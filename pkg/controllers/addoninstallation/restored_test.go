@@ -11,7 +11,7 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
-// restoreTo puts an installation back to what it said before, with the records of then and none that came since.
+// restoreTo restores an installation to an earlier state, with the records of that time and no later ones.
 func (w *world) restoreTo(before *kubermaticv1.AddonInstallation, records []corev1.Secret) {
 	w.t.Helper()
 	w.dropRecords()
@@ -26,7 +26,7 @@ func (w *world) restoreTo(before *kubermaticv1.AddonInstallation, records []core
 	expect.UpdateStatus(w.t, w.seed, object)
 }
 
-// awaitNextSecond: API servers tell in seconds when something was written.
+// awaitNextSecond: API servers record times of writes in seconds.
 func awaitNextSecond(t *testing.T) {
 	t.Helper()
 	begun := time.Now().Unix()
@@ -38,9 +38,9 @@ func awaitNextSecond(t *testing.T) {
 	})
 }
 
-// Red when an installation whose seed was restored from before an update says that nothing differs, while the update's values stay in
-// the user cluster, where every field is still ours; when the update is taken back unasked; when it is not where somebody asks; and when
-// that is told again once it is so.
+// TestARestoredSeedTakesNoUpdateBackUnasked fails if an installation whose seed was restored from before an update
+// shows no drift while the update's values stay in the user cluster, where every field is still ours; if the update is
+// reverted without a request; if it is not on request; and if that is reported again afterwards.
 func TestARestoredSeedTakesNoUpdateBackUnasked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -74,7 +74,7 @@ func TestARestoredSeedTakesNoUpdateBackUnasked(t *testing.T) {
 	w.expectDrifted(object, "False", kubermaticv1.ReasonNoDrift)
 }
 
-// expectDrifted waits for what Drifted says.
+// expectDrifted waits for status and reason of Drifted.
 func (w *world) expectDrifted(object *kubermaticv1.AddonInstallation, status, reason string) {
 	w.t.Helper()
 	expect.HasCondition(w.t, w.seed, object, expect.Is(kubermaticv1.ConditionDrifted, status, reason))

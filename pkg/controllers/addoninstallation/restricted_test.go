@@ -13,7 +13,7 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
-// inKubeSystem makes an installation that goes into namespace kube-system.
+// inKubeSystem creates an installation with target namespace kube-system.
 func (w *world) inKubeSystem(addon string, change func(*kubermaticv1.AddonInstallation)) *kubermaticv1.AddonInstallation {
 	w.t.Helper()
 	object := &kubermaticv1.AddonInstallation{Spec: kubermaticv1.AddonInstallationSpec{
@@ -30,14 +30,14 @@ func (w *world) inKubeSystem(addon string, change func(*kubermaticv1.AddonInstal
 func (w *world) kubeSystem() *corev1.Namespace {
 	w.t.Helper()
 	found := &corev1.Namespace{}
-	expect.Eventually(w.t, expect.Patience, func() error { // the API server makes it in its own time
+	expect.Eventually(w.t, expect.Patience, func() error { // the API server creates it after some time
 		return w.seed.Get(w.t.Context(), client.ObjectKey{Name: "kube-system"}, found)
 	})
 	return found
 }
 
-// node is what monitoring stacks and network plugins are made of: something in kube-system, and a namespace for privileged pods that is
-// named like the cluster's.
+// node has the objects of monitoring stacks and network plugins: an object in kube-system, and a namespace for
+// privileged pods that is named like the cluster's.
 func node(name string) map[string]string {
 	return map[string]string{
 		"namespace.yaml": "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: kube-" + name +
@@ -47,8 +47,8 @@ func node(name string) map[string]string {
 	}
 }
 
-// Red where kube-* and pod security are for Core catalogues (NotAllowed), where createNamespace counts as the add-on's own Namespace
-// kube-system, and where a manifest of that Namespace gets through.
+// TestCustomAddonsWriteToKubeSystem fails if kube-* and pod security are only for Core catalogues (NotAllowed), if
+// createNamespace counts as the add-on's own Namespace kube-system, and if a manifest of that Namespace is allowed.
 func TestCustomAddonsWriteToKubeSystem(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -65,7 +65,7 @@ func TestCustomAddonsWriteToKubeSystem(t *testing.T) {
 	files := node(name)
 	files["own.yaml"] = "apiVersion: v1\nkind: Namespace\nmetadata: {name: kube-system, labels: {pod-security.kubernetes.io/enforce: baseline}}\n"
 	w.offer(name, kubermaticv1.CatalogueCustom, w.content("1.1.0", kubermaticv1.MethodGoTemplate, name+"-own", files))
-	w.expectReady(object, kubermaticv1.ReasonNotAllowed, "Namespace kube-system", "the cluster's own")
+	w.expectReady(object, kubermaticv1.ReasonNotAllowed, "Namespace kube-system", "belongs to the cluster")
 	if version := w.configMaps("kube-system")[name].Data["version"]; version != "1.0.0" {
 		t.Errorf("version %q is there, want what was there before", version)
 	}
@@ -79,7 +79,8 @@ func TestCustomAddonsWriteToKubeSystem(t *testing.T) {
 	}
 }
 
-// Red when allowed does not look at the restrictions, or its message does not name the flag; red too when it holds up Core catalogues.
+// TestRestrictedSeedKeepsCustomAddonsOut fails if allowed ignores the restrictions, or its message does not name the
+// flag; it also fails if it refuses Core catalogues.
 func TestRestrictedSeedKeepsCustomAddonsOut(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -98,10 +99,9 @@ func TestRestrictedSeedKeepsCustomAddonsOut(t *testing.T) {
 
 func ofCore(object *kubermaticv1.AddonInstallation) { object.Spec.CoreAddon = true }
 
-// AC40: A tenant's add-on in kube-system takes nothing of a core add-on's there, whatever it is
-// annotated with: no object, no revision of its Helm release and not the release itself. Red when
-// decide of pkg/apply adopts what a living installation has (its case Anothers taken out), and when releaseNameFree
-// lets both have the release.
+// AC40: A tenant's add-on in kube-system gets nothing of a core add-on's there, with any annotations: no object, no
+// revision of its Helm release and not the release itself. It fails if decide of pkg/install/apply adopts objects of an
+// existing installation (its case Anothers taken out), and if releaseNameFree allows both the release.
 func TestCoreObjectsInKubeSystemAreNotForAdoption(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -147,7 +147,7 @@ func TestCoreObjectsInKubeSystemAreNotForAdoption(t *testing.T) {
 	}
 }
 
-// secretsOf are the versions of Secrets in kube-system that are a core add-on's, by name.
+// secretsOf are the versions of a core add-on's Secrets in kube-system, by name.
 func (w *world) secretsOf(core string) map[string]string {
 	w.t.Helper()
 	var list corev1.SecretList

@@ -11,65 +11,67 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/access/rights"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/ownership"
-	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/clusters/access/rights"
+	"github.com/trellis-addons/trellis/pkg/clusters/ownership"
+	"github.com/trellis-addons/trellis/pkg/install/revision"
 )
 
-// revokeFormer takes away what only earlier revisions had, once the rest of them is gone, and what a version had on
-// the seed that was given up before it was recorded.
-func (r *Reconciler) revokeFormer(ctx context.Context, f *facts) loop.Outcome {
-	record := f.pass.Record()
-	if r.Access == nil || len(record.Superseded) > 0 || record.Unreadable() != nil { // what is not known may have some
+// revokePrevious revokes credentials that only earlier revisions had, once their other objects are gone, and those of a
+// version that was given up before it was recorded.
+func (r *Reconciler) revokePrevious(ctx context.Context, f *facts) *loop.Outcome {
+	record := f.run.Record()
+	if r.Access == nil || len(record.Superseded) > 0 || record.Unreadable() != nil { // an unreadable record may have credentials
 		return nil
 	}
-	former, err := r.unrecordedAccess(ctx, f)
+	previous, err := r.unrecordedAccess(ctx, f)
 	if err != nil {
 		return failed(err)
 	}
-	if former = append(former, record.FormerAccess...); len(former) == 0 {
+	if previous = append(previous, record.PreviousAccess...); len(previous) == 0 {
 		return nil
 	}
-	return r.revokeRecorded(ctx, f, former)
+	return r.revokeRecorded(ctx, f, previous)
 }
 
-// revokeSurplus takes away the oldest that earlier revisions had where many of them never worked: revokeFormer waits for one that does.
-func (r *Reconciler) revokeSurplus(ctx context.Context, f *facts) loop.Outcome {
-	surplus := f.pass.Record().SurplusAccess()
+// revokeSurplus revokes the oldest credentials of earlier revisions if many of them never worked: revokePrevious waits
+// for a working one.
+func (r *Reconciler) revokeSurplus(ctx context.Context, f *facts) *loop.Outcome {
+	surplus := f.run.Record().SurplusAccess()
 	if r.Access == nil || len(surplus) == 0 {
 		return nil
 	}
 	return r.revokeRecorded(ctx, f, surplus)
 }
 
-// revokeRecorded takes former credentials away, in the user cluster first, and from the record.
-func (r *Reconciler) revokeRecorded(ctx context.Context, f *facts, former []string) loop.Outcome {
-	secrets := secretNames(f, former)
-	if stop := f.pass.FindKept(ctx, secrets...); stop != nil {
-		return outcomeOf(stop)
+// revokeRecorded revokes previous credentials, in the user cluster first, and removes them from the record.
+func (r *Reconciler) revokeRecorded(ctx context.Context, f *facts, previous []string) *loop.Outcome {
+	secrets := secretNames(f, previous)
+	if stop := f.run.FindSecrets(ctx, secrets...); stop != nil {
+		return stop
 	}
-	if stop := f.pass.DropKept(ctx, secrets...); stop != nil {
-		return outcomeOf(stop)
+	if stop := f.run.DropSecrets(ctx, secrets...); stop != nil {
+		return stop
 	}
 	holder, err := r.holder(ctx, f, f.ofRecord())
 	if err != nil {
 		return failed(err)
 	}
-	if err := r.Access.Revoke(ctx, holder, former...); err != nil {
+	if err := r.Access.Revoke(ctx, holder, previous...); err != nil {
 		return failed(err)
 	}
-	if len(f.pass.Record().FormerAccess) == 0 {
+	if len(f.run.Record().PreviousAccess) == 0 {
 		return nil
 	}
-	return outcomeOf(f.pass.Amend(ctx, func(kept *revision.Record) {
-		isRevoked := func(name string) bool { return slices.Contains(former, name) }
-		kept.FormerAccess = slices.DeleteFunc(slices.Clone(kept.FormerAccess), isRevoked)
-		kept.Kept = slices.DeleteFunc(slices.Clone(kept.Kept), func(entry ownership.Entry) bool { return slices.Contains(secrets, entry.Name) })
-	}))
+	return f.run.Amend(ctx, func(record *revision.Record) {
+		isRevoked := func(name string) bool { return slices.Contains(previous, name) }
+		isRemoved := func(entry ownership.Entry) bool { return slices.Contains(secrets, entry.Name) }
+		record.PreviousAccess = slices.DeleteFunc(slices.Clone(record.PreviousAccess), isRevoked)
+		record.ManagedSecrets = slices.DeleteFunc(slices.Clone(record.ManagedSecrets), isRemoved)
+	})
 }
 
-// unrecordedAccess are the credentials that the seed holds of the installation, and its record does not know.
+// unrecordedAccess are the credentials on the seed that the installation's record lacks.
 func (r *Reconciler) unrecordedAccess(ctx context.Context, f *facts) (names []string, err error) {
 	held := &metav1.PartialObjectMetadataList{}
 	held.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
@@ -79,16 +81,16 @@ func (r *Reconciler) unrecordedAccess(ctx context.Context, f *facts) (names []st
 	}
 	for i := range held.Items {
 		secret := &held.Items[i]
-		name, isStored := strings.CutPrefix(secret.Name, rights.StoredName(f.pass.Owner.ID(), ""))
+		name, isStored := strings.CutPrefix(secret.Name, rights.StoredName(f.run.Owner.ID(), ""))
 		isOurs := isStored && secret.Annotations[kubermaticv1.AnnotationAccessOf] == f.installation.Name
-		if isOurs && !slices.Contains(f.pass.Record().AccessNames(), name) {
+		if isOurs && !slices.Contains(f.run.Record().AccessNames(), name) {
 			names = append(names, name)
 		}
 	}
 	return names, nil
 }
 
-// secretNames are those of the Secrets of credentials in the user cluster.
+// secretNames are the names of the credentials' Secrets in the user cluster.
 func secretNames(f *facts, credentials []string) []string {
 	names := make([]string, len(credentials))
 	for at, name := range credentials {
@@ -97,21 +99,21 @@ func secretNames(f *facts, credentials []string) []string {
 	return names
 }
 
-// findKept has the Secrets with credentials known that a process wrote which ended before they were on
-// record: they are no reason for their namespace to stay.
-func (r *Reconciler) findKept(ctx context.Context, f *facts) loop.Outcome {
-	return outcomeOf(f.pass.FindKept(ctx, secretNames(f, f.pass.Record().AccessNames())...))
+// findSecrets finds Secrets with credentials that a process wrote and that are not on record because the process ended:
+// they do not keep their namespace.
+func (r *Reconciler) findSecrets(ctx context.Context, f *facts) *loop.Outcome {
+	return f.run.FindSecrets(ctx, secretNames(f, f.run.Record().AccessNames())...)
 }
 
-// dropKept removes the Secrets with credentials from the user cluster, behind what used them.
-func (r *Reconciler) dropKept(ctx context.Context, f *facts) loop.Outcome {
-	return outcomeOf(f.pass.DropKept(ctx, secretNames(f, f.pass.Record().AccessNames())...))
+// dropSecrets removes the Secrets with credentials from the user cluster, after the objects that used them.
+func (r *Reconciler) dropSecrets(ctx context.Context, f *facts) *loop.Outcome {
+	return f.run.DropSecrets(ctx, secretNames(f, f.run.Record().AccessNames())...)
 }
 
-// revokeAll takes away on the seed what an installation has there: what is on record, which a cache may not
-// show yet, and what is held besides.
-func (r *Reconciler) revokeAll(ctx context.Context, f *facts) loop.Outcome {
-	record := f.pass.Record()
+// revokeAll revokes all credentials of an installation on the seed: the recorded ones, which a cache may not show yet,
+// and others that exist.
+func (r *Reconciler) revokeAll(ctx context.Context, f *facts) *loop.Outcome {
+	record := f.run.Record()
 	if r.Access == nil || !record.HasAccess() {
 		return r.revokeHeld(ctx, f.installation)
 	}
@@ -125,13 +127,10 @@ func (r *Reconciler) revokeAll(ctx context.Context, f *facts) loop.Outcome {
 	return r.revokeHeld(ctx, f.installation)
 }
 
-// revokeHeld takes away what is held, of an installation that may have no cluster.
-func (r *Reconciler) revokeHeld(ctx context.Context, installation client.Object) loop.Outcome {
+// revokeHeld revokes the existing credentials of an installation that may have no cluster.
+func (r *Reconciler) revokeHeld(ctx context.Context, installation client.Object) *loop.Outcome {
 	if r.Access == nil {
 		return nil
 	}
-	if err := r.Access.RevokeAll(ctx, installation.GetNamespace(), installation.GetName()); err != nil {
-		return failed(err)
-	}
-	return nil
+	return failed(r.Access.RevokeAll(ctx, installation.GetNamespace(), installation.GetName()))
 }

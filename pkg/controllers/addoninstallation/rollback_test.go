@@ -16,14 +16,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/clusters/ownership"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
-	"github.com/trellis-addons/trellis/pkg/ownership"
-	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/pkg/install/revision"
 	"github.com/trellis-addons/trellis/test/expect"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
-// settingsTwin is healthy with no replicas, and never with one: nothing runs Pods here.
+// settingsTwin is healthy without replicas, and never with one: nothing runs Pods here.
 const settingsTwin = `apiVersion: v1
 kind: ConfigMap
 metadata: {name: settings}
@@ -42,8 +42,8 @@ spec:
 
 const extra = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: extra}\ndata: {of: two}\n"
 
-// atomic is a version with a ReplicaSet, as a chart. One that has further values is to fail, and has a minute to get
-// healthy; one that is to work has ten hours, also of a clock that hurries.
+// atomic is a version with a ReplicaSet, as a chart. A version with other values fails, and has a minute to get
+// healthy; one that works has ten hours, also with an accelerated clock.
 func (w *world) atomic(version, values, more string) kubermaticv1.AddonVersion {
 	w.t.Helper()
 	made := w.content(version, kubermaticv1.MethodHelm, fmt.Sprintf("atomic-%s/%s", w.id, version), map[string]string{
@@ -58,10 +58,10 @@ func (w *world) atomic(version, values, more string) kubermaticv1.AddonVersion {
 	return made
 }
 
-// hookJob is a hook of a rollback that ends by itself: a ConfigMap is ready once it is there.
+// hookJob is a hook of a rollback that ends without a controller: a ConfigMap is ready once it exists.
 const hookJob = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: told, annotations: {helm.sh/hook: post-rollback}}\n"
 
-// revisions are "number state version", the rollbacks with the revision that they bring back, newest first.
+// revisions are "number state version", newest first; of rollbacks also the revision that they restore.
 func (w *world) revisions(object *kubermaticv1.AddonInstallation) []string {
 	w.t.Helper()
 	records := revision.NewRecords(w.seed, w.seed, revision.NewSeal([]byte("key")))
@@ -94,7 +94,7 @@ func (w *world) expectRevisions(object *kubermaticv1.AddonInstallation, want ...
 	})
 }
 
-// expectBack waits until version 1.0.0 is back and healthy, with nothing of the version that failed.
+// expectBack waits until version 1.0.0 is restored and healthy, with no objects of the version that failed.
 func (w *world) expectBack(object *kubermaticv1.AddonInstallation) {
 	w.t.Helper()
 	w.hurry(100, func() {
@@ -113,10 +113,10 @@ func (w *world) expectBack(object *kubermaticv1.AddonInstallation) {
 	})
 }
 
-// Red when an atomic upgrade stays as it failed (TimeLeft never over), when the version that failed is tried again and again
-// (gaveUp never true), or never again (gaveUp without reconcile-at, or without inputs); when what only it brought stays
-// (Superseded not handed on by rollbackOf); when objects are made anew; when a later trouble of a version that was healthy once
-// rolls it back (recordHealth without proof).
+// TestAtomicUpgradeGivesWay fails if a failed atomic upgrade stays (TimeLeft never over), if the version that failed is
+// tried again and again (gaveUp never true), or never again (gaveUp without reconcile-at, or without inputs); if
+// objects of only that version stay (rollbackOf does not copy Superseded); if objects are recreated; if a later failure
+// of a version that was healthy rolls it back (recordHealth without proof).
 func TestAtomicUpgradeGivesWay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -145,7 +145,7 @@ func TestAtomicUpgradeGivesWay(t *testing.T) {
 	}
 	w.clock.Step(time.Hour)
 	w.afterwards(object, func() { w.label(object) })
-	w.expectRevisions(object, "1 Applied 1.0.0", "2 Applied 2.0.0", "3 Applied 1.0.0 for 1 after 2") // it is not tried again by itself
+	w.expectRevisions(object, "1 Applied 1.0.0", "2 Applied 2.0.0", "3 Applied 1.0.0 for 1 after 2") // it is not retried automatically
 
 	w.edit(object, func(object *kubermaticv1.AddonInstallation) {
 		object.Annotations = map[string]string{kubermaticv1.AnnotationReconcileAt: "once more"}
@@ -174,8 +174,8 @@ func TestAtomicUpgradeGivesWay(t *testing.T) {
 	}
 }
 
-// Red when an upgrade that the cluster refuses stays half applied (GiveWay taken out of Advance), or when the rollback of one that
-// never was through leaves what it had written.
+// TestAtomicRefusedUpgradeGivesWay fails if an upgrade that the cluster refuses stays partly applied (GiveWay taken out
+// of Advance), or if the rollback of an incomplete one leaves its objects.
 func TestAtomicRefusedUpgradeGivesWay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -191,7 +191,7 @@ func TestAtomicRefusedUpgradeGivesWay(t *testing.T) {
 	w.expectRevisions(object, "1 Applied 1.0.0", "2 Intent 2.0.0", "3 Applied 1.0.0 for 1 after 2")
 }
 
-// expectCause waits for the reason of its own that the user cluster may have for what an installation is not Ready by.
+// expectCause waits for the user cluster's own reason for which an installation is not Ready.
 func (w *world) expectCause(object *kubermaticv1.AddonInstallation, want string) {
 	w.t.Helper()
 	expect.Object(w.t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
@@ -202,8 +202,8 @@ func (w *world) expectCause(object *kubermaticv1.AddonInstallation, want string)
 	})
 }
 
-// TestTheClustersOwnReasonIsInTheStatus turns red when the status does not have the reason that a user cluster may have of its own for a version
-// that can't be applied (outcomeOf, project), when it is lost with the rollback (rollbackOf, asGivenUp), and when it stays once all is well.
+// TestTheClustersOwnReasonIsInTheStatus fails if the status lacks a user cluster's own reason for a version that can't
+// be applied (project), if it is lost with the rollback (rollbackOf, asGivenUp), and if it stays once everything works.
 func TestTheClustersOwnReasonIsInTheStatus(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -229,7 +229,7 @@ func TestTheClustersOwnReasonIsInTheStatus(t *testing.T) {
 	w.expectCause(object, "")
 }
 
-// Red when a rollback needs the catalogue (GoBack taken out of maintain).
+// TestAtomicRollbackNeedsNoCatalogue fails if a rollback needs the catalogue (GoBack taken out of maintain).
 func TestAtomicRollbackNeedsNoCatalogue(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -258,7 +258,8 @@ func TestAtomicRollbackNeedsNoCatalogue(t *testing.T) {
 	w.expectReady(object, kubermaticv1.ReasonWithdrawn)
 }
 
-// Red when a first installation that fails is removed, or when nobody is told that there is nothing to go back to.
+// TestAtomicFirstInstallationStays fails if a first installation that fails is removed, or if the lack of a revision to
+// restore is not reported.
 func TestAtomicFirstInstallationStays(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -275,15 +276,15 @@ func TestAtomicFirstInstallationStays(t *testing.T) {
 	}
 }
 
-// errLost is what a writer sees whose process dies, or whose answer is lost.
+// errLost is the error of a writer whose process dies, or whose answer is lost.
 var errLost = errors.New("lost")
 
-// lossy fails each save twice: before it is written, and after. What the controller then knows is what a new process would.
+// lossy fails each save twice: before it is written, and after. The controller then has the knowledge of a new process.
 type lossy struct {
 	addoninstallation.Records
 	lock  sync.Mutex
 	count int
-	// saved counts the saves that were lost in either way.
+	// lost counts the saves that were lost in either way.
 	lost int
 }
 
@@ -311,8 +312,8 @@ func (l *lossy) SaveApplied(ctx context.Context, namespace string, record *revis
 	return l.lose(func() error { return l.Records.SaveApplied(ctx, namespace, record) })
 }
 
-// RS05: Wherever a save is lost, before it or after it, the end is the same. Red when a rollback
-// that is on record is not gone on with (Decide without gaveUp for an intent), or is begun twice.
+// RS05: The result is the same for each lost save, before or after its write. It fails if a recorded rollback is not
+// continued (Decide without gaveUp for an intent), or is begun twice.
 func TestRollbackEndsTheSameWhereverASaveIsLost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -326,7 +327,7 @@ func TestRollbackEndsTheSameWhereverASaveIsLost(t *testing.T) {
 	first := w.atomic("1.0.0", "", "")
 	w.offer("lossy", kubermaticv1.CatalogueCustom, first)
 	object := w.install("lossy", "")
-	w.hurry(20, func() { w.expectInstalled(object, "1.0.0", "") }) // a save that was lost is tried again after a pause, which grows
+	w.hurry(20, func() { w.expectInstalled(object, "1.0.0", "") }) // a lost save is retried after a pause, which grows
 	w.offer("lossy", kubermaticv1.CatalogueCustom, first, w.atomic("2.0.0", `,"replicas":1`, extra))
 	w.hurry(4, func() { w.expectRevisions(object, "1 Applied 1.0.0", "2 Applied 2.0.0") })
 	w.expectBack(object)

@@ -13,13 +13,13 @@ import (
 	"github.com/trellis-addons/trellis/test/given"
 )
 
-// findsSecrets is how a chart finds the secrets of its cluster.
+// findsSecrets is how a chart reads the secrets of its cluster.
 const findsSecrets = `(lookup "addons.kubermatic.k8c.io/v1" "ClusterSecrets" "" "cluster")`
 
-// A user who may edit installations, and no Secrets, gives a Core chart that renders a value by tpl a text that asks for the
-// kubeconfig. Then the Core catalogue's chart names secrets that its version does not ask for.
-// Red when values are taken with marks (checkMarks taken out of layers) and tpl shows everything (the guard taken out of the
-// renderer); and when secretsAskedFor is taken out of Render of pkg/rendering.
+// A user who may edit installations, but not Secrets, sets a value that a Core chart renders with tpl, with a text that
+// asks for the kubeconfig. Then the Core catalogue's chart names secrets that its version does not request. It fails if
+// values with marks are accepted (checkMarks taken out of layers) and tpl shows everything (the guard taken out of the
+// renderer); and if secretsAskedFor is taken out of Render of pkg/install/rendering.
 func TestUserValuesOfCoreChartsNeverMeetSecrets(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -44,7 +44,7 @@ func TestUserValuesOfCoreChartsNeverMeetSecrets(t *testing.T) {
 	if have := w.installed(object); have != "1.0.0" {
 		t.Errorf("the cluster has %q", have)
 	}
-	// Red when whoever keeps the custom core list is sent to an object that is put back.
+	// It fails if the admin of the custom core list is referred to an object that is restored.
 	w.edit(object, func(object *kubermaticv1.AddonInstallation) {
 		object.Annotations = map[string]string{kubermaticv1.AnnotationCoreOrigin: kubermaticv1.OriginList}
 	})
@@ -54,7 +54,8 @@ func TestUserValuesOfCoreChartsNeverMeetSecrets(t *testing.T) {
 	})
 	w.expectInstalled(object, "1.0.0", "")
 
-	// A chart that names secrets which its version does not ask for; then one that asks for them, and reads them where they are no more.
+	// A chart that names secrets which its version does not request; then one that requests them, and reads them where
+	// they no longer are.
 	files["templates/settings.yaml"] = strings.Replace(settings, "tpl .Values.extra .", findsSecrets+".Kubeconfig", 1)
 	w.offer("tplcore", kubermaticv1.CatalogueCore, w.content("2.0.0", kubermaticv1.MethodHelm, "naming", files))
 	w.expectReady(object, kubermaticv1.ReasonRenderFailed, `version "2.0.0"`, "set template.clusterSecrets: true")

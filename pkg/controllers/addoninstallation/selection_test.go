@@ -16,18 +16,18 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
-	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/pkg/install/revision"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/given"
 )
 
-// isLower is what a message says that names a version below the installed one.
+// isLower is part of a message about a version below the installed one.
 const isLower = "is lower: set annotation " + kubermaticv1.AnnotationAllowDowngrade
 
-// offered is a version as these tests write it.
+// offered is a version in the notation of these tests.
 type offered struct{ version, k8s, deprecated string }
 
-// publish makes or replaces the merged catalogue of an add-on.
+// publish creates or replaces the merged catalogue of an add-on.
 func (w *world) publish(name string, kind kubermaticv1.CatalogueType, versions ...offered) {
 	w.t.Helper()
 	var made []kubermaticv1.AddonVersion
@@ -52,7 +52,7 @@ func (w *world) publishAddon(kind kubermaticv1.CatalogueType, addon kubermaticv1
 	})
 }
 
-// origins is what the distributor says of versions.
+// origins is the distributor's annotation about versions.
 func (w *world) origins(versions []kubermaticv1.AddonVersion) string {
 	w.t.Helper()
 	made := map[string]catalogue.Origin{}
@@ -102,14 +102,14 @@ func (w *world) want(object *kubermaticv1.AddonInstallation, version string) {
 	w.edit(object, func(object *kubermaticv1.AddonInstallation) { object.Spec.AddonRef.Version = version })
 }
 
-// expectInstalled waits until that version is in the user cluster, with that one to update to.
+// expectInstalled waits until that version is in the user cluster, with that available update.
 func (w *world) expectInstalled(object *kubermaticv1.AddonInstallation, version, update string) {
 	w.t.Helper()
 	w.expectChoice(object, kubermaticv1.ReasonReady, version, update)
 }
 
-// expectChoice waits until Ready has the reason, Compatible the words, or no message without any, and the user cluster that version; empty
-// for none.
+// expectChoice waits until Ready has the reason, Compatible a message with the words, or no message without any, and
+// the user cluster that version; empty for none.
 func (w *world) expectChoice(object *kubermaticv1.AddonInstallation, reason, version, update string, words ...string) {
 	w.t.Helper()
 	expect.Object(w.t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
@@ -120,18 +120,18 @@ func (w *world) expectChoice(object *kubermaticv1.AddonInstallation, reason, ver
 		if err := expect.Condition(object, kubermaticv1.ConditionReady, state, reason); err != nil {
 			return err
 		}
-		told := meta.FindStatusCondition(object.Status.Conditions, kubermaticv1.ConditionCompatible)
-		if told == nil || (len(words) == 0) != (told.Message == "") {
-			return fmt.Errorf("compatible says %+v, want %q", told, words)
+		reported := meta.FindStatusCondition(object.Status.Conditions, kubermaticv1.ConditionCompatible)
+		if reported == nil || (len(words) == 0) != (reported.Message == "") {
+			return fmt.Errorf("compatible says %+v, want %q", reported, words)
 		}
 		if have := w.installed(object); have != version || object.Status.AvailableUpdate != update {
 			return fmt.Errorf("version %q with update %q, want %q with %q", have, object.Status.AvailableUpdate, version, update)
 		}
-		return expect.Says(told.Message, words...)
+		return expect.Says(reported.Message, words...)
 	})
 }
 
-// installed is the version of which the user cluster has the objects.
+// installed is the version whose objects the user cluster has.
 func (w *world) installed(object *kubermaticv1.AddonInstallation) string {
 	w.t.Helper()
 	settings := &corev1.ConfigMap{}
@@ -194,7 +194,7 @@ func TestVersionsAreSelected(t *testing.T) {
 		w.expectChoice(object, kubermaticv1.ReasonWithdrawn, "1.0.0", "1.1.0", words...)
 		w.expectEvent(kubermaticv1.EventWithdrawn, object, words...)
 		w.withdraw("gone")
-		w.expectChoice(object, kubermaticv1.ReasonWithdrawn, "1.0.0", "", `add-on "gone" left`, `"1.0.0" stays installed`)
+		w.expectChoice(object, kubermaticv1.ReasonWithdrawn, "1.0.0", "", `add-on "gone" was removed`, `"1.0.0" stays installed`)
 		w.expectChoice(w.install("never", ""), kubermaticv1.ReasonAddonUnknown, "", "", `add-on "never"`, `AddonCatalogue "available"`)
 	})
 	t.Run("a pin that stops fitting stays, and is repaired all the same", func(t *testing.T) {
@@ -238,7 +238,7 @@ func TestVersionsAreSelected(t *testing.T) {
 		for _, object := range []*kubermaticv1.AddonInstallation{ranged, newest, tries} {
 			w.expectInstalled(object, "1.1.0", "")
 		}
-		w.publishVersions("drafted", kubermaticv1.CatalogueCustom, versions(true)) // taken back: what is installed stays
+		w.publishVersions("drafted", kubermaticv1.CatalogueCustom, versions(true)) // withdrawn: the installed version stays
 		w.want(newest, "1.x")
 		for _, object := range []*kubermaticv1.AddonInstallation{ranged, newest, tries} {
 			w.expectInstalled(object, "1.1.0", "")
@@ -258,8 +258,8 @@ func TestVersionsAreSelected(t *testing.T) {
 	})
 }
 
-// TestRemovalWithoutAClusterLetsNothingGo: an installation whose Cluster can't be found any more, deleted right after it got
-// something, keeps its finalizer until the Cluster is known to be gone.
+// TestRemovalWithoutAClusterLetsNothingGo: an installation whose Cluster is no longer found, deleted right after it got
+// an object, keeps its finalizer until the Cluster is known to be gone.
 func TestRemovalWithoutAClusterLetsNothingGo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -277,7 +277,8 @@ func TestRemovalWithoutAClusterLetsNothingGo(t *testing.T) {
 	}
 }
 
-// Red when an installation goes by its status alone, which a process that was killed had not written yet.
+// TestRemovalWithoutAClusterGoesByTheRecords fails if a removal only uses the status, which a killed process had not
+// written yet.
 func TestRemovalWithoutAClusterGoesByTheRecords(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -300,7 +301,7 @@ func TestRemovalWithoutAClusterGoesByTheRecords(t *testing.T) {
 	}
 }
 
-// witness sees whether the status names the Cluster when the first intent is saved.
+// witness records whether the status names the Cluster when the first intent is saved.
 type witness struct {
 	addoninstallation.Records
 	seed  client.Client
@@ -317,7 +318,8 @@ func (w *witness) SaveIntent(ctx context.Context, namespace string, record *revi
 	return w.Records.SaveIntent(ctx, namespace, record)
 }
 
-// Red when something of a core add-on may be applied before its status names the Cluster: its protection goes by the status.
+// TestCoreAddonsNameTheirClusterFirst fails if an object of a core add-on may be applied before its status names the
+// Cluster: its protection depends on the status.
 func TestCoreAddonsNameTheirClusterFirst(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -327,7 +329,7 @@ func TestCoreAddonsNameTheirClusterFirst(t *testing.T) {
 	}
 	w.start()
 	w.publish("guarded", kubermaticv1.CatalogueCore, offered{version: "1.0.0"})
-	for _, name := range []string{"first", "second"} { // the first one's pass ends for the content, which the second finds there
+	for _, name := range []string{"first", "second"} { // the first reconciliation ends to fetch content, which the second finds in the store
 		object := given.Installation(w.namespace, name, "guarded", fmt.Sprintf("guarded-%s-%s", name, w.id), given.NewNamespace, given.Core)
 		w.create(object)
 		expect.HasCondition(t, w.seed, object, expect.Is(kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonReady))
@@ -337,7 +339,7 @@ func TestCoreAddonsNameTheirClusterFirst(t *testing.T) {
 	}
 }
 
-// lives says which namespace the Cluster has, "" for none.
+// lives sets the Cluster's namespace, "" for none.
 func (w *world) lives(namespace string) {
 	w.t.Helper()
 	before := w.cluster.DeepCopy()
@@ -345,13 +347,15 @@ func (w *world) lives(namespace string) {
 	expect.PatchStatus(w.t, w.seed, w.cluster, client.MergeFrom(before))
 }
 
-// expectHeldWithoutCluster waits until an installation that is being deleted says that its Cluster is not found, and sees it stay.
+// expectHeldWithoutCluster waits until an installation that is being deleted reports that its Cluster is not found, and
+// checks that it stays.
 func (w *world) expectHeldWithoutCluster(object *kubermaticv1.AddonInstallation) {
 	t := w.t
 	t.Helper()
 	expect.Object(t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
 		ready := meta.FindStatusCondition(object.Status.Conditions, kubermaticv1.ConditionReady)
-		if ready == nil || ready.Reason != kubermaticv1.ReasonClusterUnknown || !strings.Contains(ready.Message, w.namespace) {
+		if ready == nil || ready.Reason != kubermaticv1.ReasonClusterUnknown || !strings.Contains(ready.Message, w.namespace) ||
+			!strings.Contains(ready.Message, "once the Cluster is known to be gone") {
 			return fmt.Errorf("it says %+v", ready)
 		}
 		return nil

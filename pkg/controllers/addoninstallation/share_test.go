@@ -10,17 +10,17 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// F12: No webhook is asked here. Red when an installation beyond the share of its cluster is worked on, when older ones or a Core add-on are
-// held, or when it does not go on once there is room.
+// F12: No webhook is called here. It fails if an installation beyond the share of its cluster is reconciled, if older
+// ones or a Core add-on are held, or if it does not continue once there is space.
 func TestWhatIsBeyondTheShareOfAClusterIsNotWorkedOn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.publish("web", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
 	w.publish("network", kubermaticv1.CatalogueCore, offered{version: "1.0.0"})
-	first := w.wish("first", "web", "")
-	large := &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"a":%q}`, strings.Repeat("x", 255<<10))}
+	first := w.request("first", "web", "")
+	large := &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"a":%q}`, strings.Repeat("x", 510<<10))}
 	var last *kubermaticv1.AddonInstallation
-	for at := range 65 { // of 255 KiB: the last is beyond 16 MiB
+	for at := range 33 { // of 510 KiB: the last is beyond 16 MiB
 		last = &kubermaticv1.AddonInstallation{}
 		last.Namespace, last.Name = w.namespace, fmt.Sprintf("l%02d", at)
 		last.Spec = kubermaticv1.AddonInstallationSpec{
@@ -28,7 +28,7 @@ func TestWhatIsBeyondTheShareOfAClusterIsNotWorkedOn(t *testing.T) {
 		}
 		w.create(last)
 	}
-	late := w.wish("z-late", "web", "")
+	late := w.request("z-late", "web", "")
 	core := &kubermaticv1.AddonInstallation{}
 	core.Namespace, core.Name = w.namespace, "z-network"
 	core.Spec = kubermaticv1.AddonInstallationSpec{

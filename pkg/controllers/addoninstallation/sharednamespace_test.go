@@ -12,10 +12,10 @@ import (
 	"github.com/trellis-addons/trellis/test/given"
 )
 
-// L2 of the attacks: a namespace that several installations asked for stays while one of them uses it, and goes with the last,
-// whichever made it, and in whichever order they go; one that somebody else made stays. Red when a namespace goes with its maker
-// or not at all (Inherited gives nothing), when two that go at once leave it to one another (no one waits for the others), or when it
-// stays for one that never applied anything (usersOf does not ask for the record).
+// L2 of the attacks: a namespace that several installations requested stays while one of them uses it, and is removed
+// with the last, regardless of its creator and of their order; a foreign one stays. It fails if a namespace is removed
+// with its creator or never (Inherited returns nothing), if two that are removed at once leave it to each other (none
+// waits for the others), or if it stays for one that never applied anything (usersOf does not read the record).
 func TestSharedNamespaceGoesWithItsLastInstallation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

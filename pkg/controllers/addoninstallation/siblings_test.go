@@ -17,13 +17,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/pkg/clusters/ownership"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/given"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
-// operator is an add-on with a kind, a role of the whole cluster that a value changes, and an object of the kind.
+// operator is an add-on with a kind, a cluster-scoped role that a value changes, and an object of the kind.
 func (w *world) operator() string {
 	return w.kindOf("Widget") + fmt.Sprintf(`---
 apiVersion: rbac.authorization.k8s.io/v1
@@ -39,7 +39,7 @@ spec: {size: 3}
 `, w.group())
 }
 
-// instance makes an installation of an add-on, in a namespace of its own.
+// instance creates an installation of an add-on, in its own namespace.
 func (w *world) instance(addon, name, version, values string) *kubermaticv1.AddonInstallation {
 	w.t.Helper()
 	object := given.Installation(w.namespace, name, addon, w.unique(name), given.In(version), given.NewNamespace)
@@ -54,7 +54,8 @@ func (w *world) clusterRole() *rbacv1.ClusterRole {
 	return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: w.group()}}
 }
 
-// ownerOf is the installation whose label and field manager an object has, and no other installation's; "" where that is not so.
+// ownerOf is the installation whose label and field manager an object has, without those of another installation; ""
+// otherwise.
 func (w *world) ownerOf(object client.Object, among ...*kubermaticv1.AddonInstallation) string {
 	w.t.Helper()
 	if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(object), object); err != nil || object.GetDeletionTimestamp() != nil {
@@ -92,7 +93,7 @@ func managersOf(object client.Object) (names []string) {
 	return names
 }
 
-// expectShared waits until condition Applied says so, or says nothing where owner is "".
+// expectShared waits until condition Applied names the owner, or none if owner is "".
 func (w *world) expectShared(object *kubermaticv1.AddonInstallation, owner string) {
 	w.t.Helper()
 	expect.Eventually(w.t, 2*expect.Patience, func() error {
@@ -104,7 +105,7 @@ func (w *world) expectShared(object *kubermaticv1.AddonInstallation, owner strin
 		if applied == nil || ready == nil || ready.Status != metav1.ConditionTrue {
 			return fmt.Errorf("%s is not Ready: %+v, Applied %+v", object.Name, ready, applied)
 		}
-		if told := strings.Contains(applied.Message, fmt.Sprintf("belongs to installation %q", owner)); told != (owner != "") {
+		if reported := strings.Contains(applied.Message, fmt.Sprintf("belongs to installation %q", owner)); reported != (owner != "") {
 			return fmt.Errorf("%s: Applied says %q, want owner %q", object.Name, applied.Message, owner)
 		}
 		return nil
@@ -118,8 +119,9 @@ func (w *world) deleteAll(objects ...client.Object) {
 	}
 }
 
-// Red when what another instance has is refused (share never settles); red when the owner takes along what others
-// use (removable without SplitShared), when nobody takes it over after that (no step inherit), or when it stays with the last one gone.
+// TestInstancesOfAnAddonShareWhatIsOfTheCluster fails if an object of another instance is refused (share never
+// settles); if the owner's removal deletes objects that others use (removable without SplitShared), if none adopts them
+// after that (no step inherit), or if they stay after the last one is gone.
 func TestInstancesOfAnAddonShareWhatIsOfTheCluster(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -143,7 +145,7 @@ func TestInstancesOfAnAddonShareWhatIsOfTheCluster(t *testing.T) {
 	}
 	widget := w.custom("Widget", second.Spec.TargetNamespace, "first")
 	expect.Read(t, w.seed, widget)
-	w.replaced(role) // by the one that owns it, and by nobody else
+	w.replaced(role) // by its owner alone
 	w.expectOwner("first", role, all...)
 
 	w.deleteAll(first)
@@ -172,8 +174,8 @@ func TestInstancesOfAnAddonShareWhatIsOfTheCluster(t *testing.T) {
 	expect.Gone(t, w.seed, role)
 }
 
-// Red when the older instance puts its content back (yield never settles), or when what the newer one has is not used by an older
-// one that comes later.
+// TestNewerVersionTakesWhatIsShared fails if the older instance restores its content (yield never settles), or if an
+// older one that is installed later does not use objects of the newer one.
 func TestNewerVersionTakesWhatIsShared(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -224,7 +226,8 @@ func TestNewerVersionTakesWhatIsShared(t *testing.T) {
 	expect.Gone(t, w.seed, definition)
 }
 
-// Red when what differs in the same version is taken or used, or when another add-on's object is.
+// TestWhatDiffersOrIsForeignIsNotShared fails if a different object of the same version is adopted or used, or if
+// another add-on's object is.
 func TestWhatDiffersOrIsForeignIsNotShared(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -236,9 +239,9 @@ func TestWhatDiffersOrIsForeignIsNotShared(t *testing.T) {
 	first := w.instance("operator", "first", "1.0.0", "")
 	w.expectShared(first, "")
 	other := w.instance("operator", "other", "1.0.0", `{"verb": "list"}`)
-	w.expectReady(other, kubermaticv1.ReasonObjectExists, `shared with installation "first"`, "the same version and the values")
+	w.expectReady(other, kubermaticv1.ReasonObjectExists, `shared with installation "first"`, "the same version, and the same values")
 	foreign := w.instance("copy", "foreign", "1.0.0", "")
-	w.expectReady(foreign, kubermaticv1.ReasonObjectExists, `belongs to add-on installation "first"`, "out of one of the two")
+	w.expectReady(foreign, kubermaticv1.ReasonObjectExists, `belongs to add-on installation "first"`, "from one of the two")
 	w.expectOwner("first", w.clusterRole(), first, other, foreign)
 
 	w.edit(other, func(object *kubermaticv1.AddonInstallation) { object.Spec.Values = nil })
@@ -256,8 +259,9 @@ func TestWhatDiffersOrIsForeignIsNotShared(t *testing.T) {
 	w.expectOwner("first", w.clusterRole(), first)
 }
 
-// Red when the one that is refused does not take the object over once its owner is gone, as its message says; when it needs an
-// annotation for that, or the object is deleted in between; and when the object outlives both.
+// TestWhatDiffersPassesOnWhenItsOwnerGoes fails if the refused installation does not adopt the object once its owner is
+// gone, as its message says; if it needs an annotation for that, or the object is deleted in between; and if the object
+// outlives both.
 func TestWhatDiffersPassesOnWhenItsOwnerGoes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -267,7 +271,7 @@ func TestWhatDiffersPassesOnWhenItsOwnerGoes(t *testing.T) {
 	first := w.instance("operator", "first", "1.0.0", "")
 	w.expectShared(first, "")
 	other := w.instance("operator", "other", "1.0.0", `{"verb": "list"}`)
-	w.expectReady(other, kubermaticv1.ReasonObjectExists, "or remove one of the two", `where "first" goes, this one takes the object over`)
+	w.expectReady(other, kubermaticv1.ReasonObjectExists, "or remove one of the two", `if "first" is removed, this one adopts the object`)
 	role, definition := w.clusterRole(), definitionNamed("widgets."+w.group())
 	w.expectOwner("first", role, first, other)
 	w.expectOwner("first", definition, first, other)
@@ -290,8 +294,9 @@ func TestWhatDiffersPassesOnWhenItsOwnerGoes(t *testing.T) {
 	expect.Gone(t, w.seed, definition)
 }
 
-// Red when two that begin together both have what is shared, refuse each other, or leave it behind when they go together; and when
-// what an installation left on purpose has no owner after that.
+// TestInstancesThatComeAndGoTogether fails if two that begin together both own the shared object, refuse each other, or
+// leave it behind when they are removed together; and if an object that an installation left on purpose has no owner
+// after that.
 func TestInstancesThatComeAndGoTogether(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -326,7 +331,7 @@ func TestInstancesThatComeAndGoTogether(t *testing.T) {
 		for _, one := range all {
 			expect.Gone(t, w.seed, one)
 		}
-		if round == 1 { // what one left on purpose is taken away by hand
+		if round == 1 { // an object that one left on purpose is deleted manually
 			w.deleteAll(w.custom("Widget", all[0].Spec.TargetNamespace, "first"))
 			for _, shared := range []client.Object{definitionNamed("widgets." + w.group()), w.clusterRole()} {
 				expect.NoError(t, client.IgnoreNotFound(w.seed.Delete(t.Context(), shared)))
@@ -337,8 +342,8 @@ func TestInstancesThatComeAndGoTogether(t *testing.T) {
 	}
 }
 
-// Hostile record. Red when a record that can't be read is taken for one that has nothing (sibling without Unknown): what its installation
-// may use would go with the other one.
+// Hostile record. It fails if an unreadable record counts as empty (sibling without Unknown): objects that its
+// installation may use would be removed with the other one.
 func TestWhatAnUnreadableRecordMayHaveStays(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -374,7 +379,7 @@ func TestWhatAnUnreadableRecordMayHaveStays(t *testing.T) {
 			t.Errorf("%s: %v; UID %s became %s, deleted %v", object.GetName(), err, before, object.GetUID(), object.GetDeletionTimestamp())
 		}
 	}
-	for _, secret := range sound { // put back, as the message says
+	for _, secret := range sound { // restored, as the message says
 		w.writeRecord(secret, secret.Data["record"])
 	}
 	w.edit(second, func(object *kubermaticv1.AddonInstallation) { object.Spec.Paused = false })

@@ -11,47 +11,47 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/calls"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/installer"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/ownership"
-	"github.com/trellis-addons/trellis/pkg/resolution"
-	"github.com/trellis-addons/trellis/pkg/revision"
-	"github.com/trellis-addons/trellis/pkg/survey"
+	"github.com/trellis-addons/trellis/pkg/clusters/calls"
+	"github.com/trellis-addons/trellis/pkg/clusters/ownership"
+	"github.com/trellis-addons/trellis/pkg/install/installer"
+	"github.com/trellis-addons/trellis/pkg/install/resolution"
+	"github.com/trellis-addons/trellis/pkg/install/revision"
+	"github.com/trellis-addons/trellis/pkg/install/survey"
 )
 
-func TestProjectSaysHowFarAPassCame(t *testing.T) {
+func TestProjectSaysHowFarAReconciliationCame(t *testing.T) {
 	for _, test := range []struct {
 		why     string
-		outcome loop.Outcome
+		outcome *loop.Outcome
 		ready   string
 		want    map[string]string
 	}{
 		{
-			why: "done: everything is true", outcome: loop.Done{}, ready: "True Ready",
+			why: "done: everything is true", outcome: &loop.Outcome{Kind: loop.Done}, ready: "True Ready",
 			want: map[string]string{
 				"Compatible": "True", "ValuesResolved": "True", "Fetched": "True", "Rendered": "True", "Applied": "True", "Healthy": "True",
 			},
 		},
 		{
 			why:     "a refused value: what comes after is not spoken of",
-			outcome: loop.Stalled{Condition: "ValuesResolved", Reason: "ValuesInvalid", Message: "field x"}, ready: "False ValuesInvalid",
+			outcome: &loop.Outcome{Kind: loop.Stalled, Condition: "ValuesResolved", Reason: "ValuesInvalid", Message: "field x"}, ready: "False ValuesInvalid",
 			want: map[string]string{"Compatible": "True", "ValuesResolved": "False"},
 		},
 		{
 			why:     "waiting for a stage",
-			outcome: loop.Waiting{Condition: "Applied", Reason: "WaitingForStage"}, ready: "False WaitingForStage",
+			outcome: &loop.Outcome{Kind: loop.Waiting, Condition: "Applied", Reason: "WaitingForStage"}, ready: "False WaitingForStage",
 			want: map[string]string{"Compatible": "True", "ValuesResolved": "True", "Fetched": "True", "Rendered": "True", "Applied": "False"},
 		},
 		{
 			why:     "an unreachable cluster says nothing about the steps",
-			outcome: loop.RetryAt{Condition: "Ready", Reason: "ClusterUnreachable", Unknown: true}, ready: "Unknown ClusterUnreachable",
+			outcome: &loop.Outcome{Kind: loop.RetryAt, Condition: "Ready", Reason: "ClusterUnreachable", Unknown: true}, ready: "Unknown ClusterUnreachable",
 			want: map[string]string{},
 		},
 	} {
 		t.Run(test.why, func(t *testing.T) {
-			f := passOver(&kubermaticv1.AddonInstallation{}, &memory{})
+			f := factsFor(&kubermaticv1.AddonInstallation{}, &memory{})
 			project(f, test.outcome, time.Now())
 			conditions := f.installation.Status.Conditions
 			got := map[string]string{}
@@ -71,7 +71,7 @@ func TestProjectSaysHowFarAPassCame(t *testing.T) {
 	}
 }
 
-// Red when the order of the conditions tells on which way they came.
+// TestConditionsAreInOneOrder fails if the order of the conditions depends on their history.
 func TestConditionsAreInOneOrder(t *testing.T) {
 	want := []string{"Ready", "Compatible", "ValuesResolved", "Fetched", "Rendered", "Applied", "Healthy", "DeletionBlocked", "Drifted"}
 	conditions := []metav1.Condition{}
@@ -89,29 +89,30 @@ func TestConditionsAreInOneOrder(t *testing.T) {
 }
 
 func TestProjectKeepsLaterConditions(t *testing.T) {
-	f := passOver(&kubermaticv1.AddonInstallation{}, &memory{})
-	project(f, loop.Done{}, time.Now())
-	project(f, loop.Stalled{Condition: "Compatible", Reason: "Withdrawn", Message: "left the catalogue"}, time.Now())
+	f := factsFor(&kubermaticv1.AddonInstallation{}, &memory{})
+	project(f, &loop.Outcome{Kind: loop.Done}, time.Now())
+	project(f, &loop.Outcome{Kind: loop.Stalled, Condition: "Compatible", Reason: "Withdrawn", Message: "removed from the catalogue"}, time.Now())
 	if !meta.IsStatusConditionTrue(f.installation.Status.Conditions, kubermaticv1.ConditionHealthy) {
 		t.Error("a withdrawn version says nothing about the health of what is installed")
 	}
 }
 
-// Red when a failure of an earlier try is still told beside one of an earlier step, as RenderFailed beside ValuesMissing; and when what is
-// told of the clusters, or a wait that has its clock there, goes with it.
+// TestFailuresBehindAnEarlierOneAreUnknown fails if a failure of an earlier attempt is still reported next to one of an
+// earlier step, such as RenderFailed next to ValuesMissing; and if conditions of the clusters, or a wait that has its
+// clock there, are lost with it.
 func TestFailuresBehindAnEarlierOneAreUnknown(t *testing.T) {
 	const progressing = "Unknown Progressing"
 	for _, test := range []struct {
 		why          string
 		before       []metav1.Condition
-		now          loop.Outcome
+		now          *loop.Outcome
 		want         map[string]string
 		isTriedAgain string
 	}{
 		{
 			"RenderFailed, and then a value is missing",
 			[]metav1.Condition{{Type: "Rendered", Status: "False", Reason: "RenderFailed"}, {Type: "Applied", Status: "True", Reason: "Applied"}},
-			loop.Waiting{Condition: "ValuesResolved", Reason: "ValuesMissing"},
+			&loop.Outcome{Kind: loop.Waiting, Condition: "ValuesResolved", Reason: "ValuesMissing"},
 			map[string]string{"ValuesResolved": "False ValuesMissing", "Rendered": progressing, "Applied": "True Applied"}, "ValuesResolved",
 		},
 		{
@@ -121,7 +122,7 @@ func TestFailuresBehindAnEarlierOneAreUnknown(t *testing.T) {
 				{Type: "Rendered", Status: "False", Reason: "RenderFailed"}, {Type: "Applied", Status: "False", Reason: "ObjectExists"},
 				{Type: "Healthy", Status: "False", Reason: "Unhealthy"},
 			},
-			loop.Stalled{Condition: "Compatible", Reason: "Withdrawn"},
+			&loop.Outcome{Kind: loop.Stalled, Condition: "Compatible", Reason: "Withdrawn"},
 			map[string]string{
 				"Compatible": "False Withdrawn", "ValuesResolved": progressing, "Fetched": progressing, "Rendered": progressing,
 				"Applied": progressing, "Healthy": "False Unhealthy",
@@ -130,25 +131,25 @@ func TestFailuresBehindAnEarlierOneAreUnknown(t *testing.T) {
 		{
 			"it waits for others, and then its content is fetched",
 			[]metav1.Condition{{Type: "Applied", Status: "False", Reason: kubermaticv1.ReasonWaitingForOrder}},
-			loop.Waiting{Condition: "Fetched", Reason: kubermaticv1.ReasonFetching},
+			&loop.Outcome{Kind: loop.Waiting, Condition: "Fetched", Reason: kubermaticv1.ReasonFetching},
 			map[string]string{"Fetched": "False Fetching", "Applied": "False WaitingForOrder"}, "",
 		},
 		{
 			"a cluster that can't be reached says nothing of the steps",
 			[]metav1.Condition{{Type: "Rendered", Status: "False", Reason: "RenderFailed"}},
-			loop.RetryAt{Condition: "Ready", Reason: "ClusterUnreachable", Unknown: true},
+			&loop.Outcome{Kind: loop.RetryAt, Condition: "Ready", Reason: "ClusterUnreachable", Unknown: true},
 			map[string]string{"Rendered": "False RenderFailed"}, "",
 		},
 	} {
 		t.Run(test.why, func(t *testing.T) {
-			f := passOver(&kubermaticv1.AddonInstallation{Status: kubermaticv1.AddonInstallationStatus{Conditions: test.before}}, &memory{})
+			f := factsFor(&kubermaticv1.AddonInstallation{Status: kubermaticv1.AddonInstallationStatus{Conditions: test.before}}, &memory{})
 			project(f, test.now, time.Now())
 			got := map[string]string{}
 			for _, one := range f.installation.Status.Conditions {
 				if _, asked := test.want[one.Type]; asked {
 					got[one.Type] = string(one.Status) + " " + one.Reason
 				}
-				if one.Reason == kubermaticv1.ReasonProgressing && !strings.Contains(one.Message, "once "+test.isTriedAgain+" is True") {
+				if one.Reason == kubermaticv1.ReasonProgressing && !strings.Contains(one.Message, "once condition "+test.isTriedAgain+" is True") {
 					t.Errorf("%s says %q", one.Type, one.Message)
 				}
 			}
@@ -159,42 +160,42 @@ func TestFailuresBehindAnEarlierOneAreUnknown(t *testing.T) {
 	}
 }
 
-// Red when a restart with an empty store writes the status of all that is installed and Ready, or when an edit, another version or
-// trouble are not said because content is being fetched.
+// TestContentThatIsFetchedAgainIsNotSaid fails if a restart with an empty store writes the status of all installed and
+// Ready installations, or if an edit, another version or a failure is not reported while content is being fetched.
 func TestContentThatIsFetchedAgainIsNotSaid(t *testing.T) {
-	fetching := loop.Waiting{Condition: kubermaticv1.ConditionFetched, Reason: kubermaticv1.ReasonFetching}
-	connecting := loop.RetryAt{Condition: kubermaticv1.ConditionFetched, Reason: kubermaticv1.ReasonClusterNotReady}
-	refused := loop.Stalled{Condition: kubermaticv1.ConditionFetched, Reason: kubermaticv1.ReasonValuesInvalid}
+	fetching := &loop.Outcome{Kind: loop.Waiting, Condition: kubermaticv1.ConditionFetched, Reason: kubermaticv1.ReasonFetching}
+	connecting := &loop.Outcome{Kind: loop.RetryAt, Condition: kubermaticv1.ConditionFetched, Reason: kubermaticv1.ReasonClusterNotReady}
+	refused := &loop.Outcome{Kind: loop.Stalled, Condition: kubermaticv1.ConditionFetched, Reason: kubermaticv1.ReasonValuesInvalid}
 	for _, test := range []struct {
 		why    string
 		change func(*facts)
-		// outcome of the pass; nil: it waits for content.
-		outcome loop.Outcome
+		// outcome of the reconciliation; nil: it waits for content.
+		outcome *loop.Outcome
 		said    bool
 	}{
 		{"a restart", func(*facts) {}, nil, false},
-		{"the cluster was not asked", func(f *facts) { f.pass.Health = nil }, nil, true},
-		{"the cluster is not connected yet", func(f *facts) { f.pass.Health, f.connecting = nil, true }, nil, false},
-		{"only that the cluster is not connected yet", func(f *facts) { f.pass.Health, f.connecting = nil, true }, connecting, false},
-		{"the cluster is not ready by its own status", func(f *facts) { f.pass.Health = nil }, connecting, true},
-		{"trouble, while the cluster is not connected yet", func(f *facts) { f.pass.Health, f.connecting = nil, true }, refused, true},
+		{"the cluster was not asked", func(f *facts) { f.run.Health = nil }, nil, true},
+		{"the cluster is not connected yet", func(f *facts) { f.run.Health, f.connecting = nil, true }, nil, false},
+		{"only that the cluster is not connected yet", func(f *facts) { f.run.Health, f.connecting = nil, true }, connecting, false},
+		{"the cluster is not ready by its own status", func(f *facts) { f.run.Health = nil }, connecting, true},
+		{"trouble, while the cluster is not connected yet", func(f *facts) { f.run.Health, f.connecting = nil, true }, refused, true},
 		{"an edit", func(f *facts) { f.installation.Generation++ }, nil, true},
 		{"another version", func(f *facts) { f.choice.Version.Version = "2.0.0" }, nil, true},
 		{"other content", func(f *facts) { f.choice.Origin.Digest = "other" }, nil, true},
-		{"a person asks", func(f *facts) { f.pass.Asked.ReconcileAt = "now" }, nil, true},
-		{"it does not work", func(f *facts) { f.pass.Health = &survey.Health{Total: 1} }, nil, true},
-		{"it is not applied to its end", func(f *facts) { f.pass.State.Record.State = revision.StateIntent }, nil, true},
+		{"a person asks", func(f *facts) { f.run.Asked.ReconcileAt = "now" }, nil, true},
+		{"it does not work", func(f *facts) { f.run.Health = &survey.Health{Total: 1} }, nil, true},
+		{"it is not applied to its end", func(f *facts) { f.run.State.Record.State = revision.StateIntent }, nil, true},
 		{"it was not Ready", func(f *facts) {
 			f.installation.Status.Conditions[0].Status = metav1.ConditionFalse
 		}, nil, true},
 	} {
 		t.Run(test.why, func(t *testing.T) {
-			f := passOver(&kubermaticv1.AddonInstallation{}, &memory{})
-			project(f, loop.Done{}, time.Now())
+			f := factsFor(&kubermaticv1.AddonInstallation{}, &memory{})
+			project(f, &loop.Outcome{Kind: loop.Done}, time.Now())
 			f.choice = resolution.Choice{Version: &kubermaticv1.AddonVersion{Version: "1.0.0"}, Origin: catalogue.Origin{Digest: "d"}}
-			f.pass.State.Record = &revision.Record{State: revision.StateApplied, Version: "1.0.0", EntryDigest: "d"}
-			f.pass.Health = &survey.Health{Total: 1, Healthy: 1}
-			f.pass.Compared = &installer.Comparison{Drifted: []ownership.Key{{Kind: "ConfigMap", Name: "a"}}}
+			f.run.State.Record = &revision.Record{State: revision.StateApplied, Version: "1.0.0", EntryDigest: "d"}
+			f.run.Health = &survey.Health{Total: 1, Healthy: 1}
+			f.run.Compared = &installer.Comparison{Drifted: []ownership.Key{{Kind: "ConfigMap", Name: "a"}}}
 			test.change(f)
 			if test.outcome == nil {
 				test.outcome = fetching
@@ -210,15 +211,15 @@ func TestContentThatIsFetchedAgainIsNotSaid(t *testing.T) {
 	}
 }
 
-// Red when a pass over another worker's installation writes its conditions, or when one that is saved first
-// says that all is well.
+// TestOutcomesBesideSuccessAndFailure fails if a reconciliation of another worker's installation writes its conditions,
+// or if one that is saved first reports success.
 func TestOutcomesBesideSuccessAndFailure(t *testing.T) {
-	f := passOver(&kubermaticv1.AddonInstallation{}, &memory{})
-	project(f, loop.NotMine{}, time.Now())
+	f := factsFor(&kubermaticv1.AddonInstallation{}, &memory{})
+	project(f, &loop.Outcome{Kind: loop.NotMine}, time.Now())
 	if diff := cmp.Diff(kubermaticv1.AddonInstallationStatus{}, f.installation.Status); diff != "" {
 		t.Errorf("the status of another worker's:\n%s", diff)
 	}
-	project(f, loop.Checkpoint{Condition: kubermaticv1.ConditionReady, Reason: kubermaticv1.ReasonProgressing, Message: "it belongs to cluster c"}, time.Now())
+	project(f, &loop.Outcome{Kind: loop.Checkpoint, Condition: kubermaticv1.ConditionReady, Reason: kubermaticv1.ReasonProgressing, Message: "the installation belongs to cluster c"}, time.Now())
 	ready := meta.FindStatusCondition(f.installation.Status.Conditions, kubermaticv1.ConditionReady)
 	if ready == nil || ready.Status != metav1.ConditionFalse || ready.Reason != kubermaticv1.ReasonProgressing {
 		t.Errorf("Ready is %v", ready)
@@ -226,9 +227,9 @@ func TestOutcomesBesideSuccessAndFailure(t *testing.T) {
 }
 
 func TestDriftNeverMakesReadyFalse(t *testing.T) {
-	f := passOver(&kubermaticv1.AddonInstallation{}, &memory{})
-	f.pass.Compared = &installer.Comparison{Fights: []ownership.Key{{Kind: "ConfigMap", Name: "a"}}}
-	project(f, loop.Done{}, time.Now())
+	f := factsFor(&kubermaticv1.AddonInstallation{}, &memory{})
+	f.run.Compared = &installer.Comparison{Fights: []ownership.Key{{Kind: "ConfigMap", Name: "a"}}}
+	project(f, &loop.Outcome{Kind: loop.Done}, time.Now())
 	conditions := f.installation.Status.Conditions
 	if drifted := meta.FindStatusCondition(conditions, kubermaticv1.ConditionDrifted); drifted == nil || drifted.Reason != kubermaticv1.ReasonFight {
 		t.Errorf("Drifted is %+v", drifted)
@@ -238,37 +239,39 @@ func TestDriftNeverMakesReadyFalse(t *testing.T) {
 	}
 }
 
-// Red when a removal hangs at a cluster that can't be reached, and does not say so, nor the way out.
+// TestARemovalThatWaitsForItsCluster fails if a removal is blocked by an unreachable cluster, and does not report that
+// and the solution.
 func TestARemovalThatWaitsForItsCluster(t *testing.T) {
 	for reason, waits := range map[string]bool{
 		kubermaticv1.ReasonClusterUnreachable: true, kubermaticv1.ReasonKubeconfigInvalid: true, kubermaticv1.ReasonClusterSwapped: true,
 		kubermaticv1.ReasonRemoving: false,
 	} {
-		f := passOver(&kubermaticv1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{Time: time.Now()}}}, &memory{})
-		project(f, loop.Waiting{Condition: kubermaticv1.ConditionReady, Reason: reason, Message: "m"}, time.Now())
+		f := factsFor(&kubermaticv1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{Time: time.Now()}}}, &memory{})
+		project(f, &loop.Outcome{Kind: loop.Waiting, Condition: kubermaticv1.ConditionReady, Reason: reason, Message: "m"}, time.Now())
 		ready := meta.FindStatusCondition(f.installation.Status.Conditions, kubermaticv1.ConditionReady)
-		if ready == nil || !strings.HasPrefix(ready.Message, "m") || waits != strings.Contains(ready.Message, "deletionPolicy Orphan") {
+		if ready == nil || !strings.HasPrefix(ready.Message, "m") || waits != strings.Contains(ready.Message, "set deletionPolicy to Orphan") {
 			t.Errorf("%s: got %+v", reason, ready)
 		}
 	}
 }
 
 func TestMaintenanceIsLookedAtInTime(t *testing.T) {
-	stalled := loop.Stalled{Condition: kubermaticv1.ConditionCompatible, Reason: kubermaticv1.ReasonWithdrawn}
-	got := earlier(stalled, loop.Done{Recheck: time.Minute})
+	stalled := &loop.Outcome{Kind: loop.Stalled, Condition: kubermaticv1.ConditionCompatible, Reason: kubermaticv1.ReasonWithdrawn}
+	got := earlier(stalled, &loop.Outcome{Kind: loop.Done, Recheck: time.Minute})
 	if loop.RequeueAfter(got) != time.Minute {
 		t.Errorf("comes back after %s", loop.RequeueAfter(got))
 	}
 }
 
-// Red when what a misbehaving API server did counts as bad news about the objects, or gets no back-off.
+// TestMisbehaviourIsUnknown fails if the answers of a misbehaving API server count as failures of the objects, or get
+// no back-off.
 func TestMisbehaviourIsUnknown(t *testing.T) {
 	err := fmt.Errorf("listing the ConfigMap objects of add-ons: %w", &calls.MisbehavesError{Did: "a list has more than 400 pages"})
-	want := loop.RetryAt{
-		Condition: "Ready", Reason: "ClusterMisbehaves", Unknown: true,
+	want := &loop.Outcome{
+		Kind: loop.RetryAt, Condition: "Ready", Reason: "ClusterMisbehaves", Unknown: true,
 		Message: "listing the ConfigMap objects of add-ons: the API server misbehaves: a list has more than 400 pages",
 	}
-	if diff := cmp.Diff(loop.Outcome(want), outcomeOf(stopOf(installer.AboutHealth, err))); diff != "" {
+	if diff := cmp.Diff(want, callOutcome(kubermaticv1.ConditionHealthy, err)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

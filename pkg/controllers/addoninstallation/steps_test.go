@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
 )
 
 // TestWhatGoesOnInWhichState compares the table of docs/spec/addoninstallation.md with the steps of each course.
@@ -15,7 +15,7 @@ func TestWhatGoesOnInWhichState(t *testing.T) {
 		"render":                         "render",
 		"apply objects":                  "apply",
 		"renew [credentials](agents.md)": "access",
-		"update Secrets with credentials in the user cluster":        "kept",
+		"update Secrets with credentials in the user cluster":        "secrets",
 		"update copies of the pull Secret":                           "copies",
 		"repair drift":                                               "drift",
 		"take over shared objects of installations that are removed": "inherit",

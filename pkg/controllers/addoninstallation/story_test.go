@@ -8,15 +8,15 @@ import (
 	"testing"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/clusters/ownership"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
-	"github.com/trellis-addons/trellis/pkg/ownership"
-	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/pkg/install/revision"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/golden"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
-// chronicle has what is recorded among the calls to the user cluster.
+// chronicle has the records written between the calls to the user cluster.
 type chronicle struct {
 	addoninstallation.Records
 	heard *overheard
@@ -42,8 +42,8 @@ func (o *overheard) note(what string, record *revision.Record) {
 	o.calls = append(o.calls, line)
 }
 
-// writesSinceThen are the records and the calls that write, without repetition of one by the next. Patches in a row go out several
-// at a time, so they are sorted.
+// writesSinceThen are the records and the writing calls, without consecutive repetitions. Consecutive patches are sent
+// concurrently, so they are sorted.
 func (o *overheard) writesSinceThen() []string {
 	writes := slices.DeleteFunc(o.sinceThen(), func(call string) bool { return strings.HasPrefix(call, "GET ") })
 	for rest := writes; len(rest) > 0; {
@@ -74,9 +74,8 @@ func (w *world) expectHealthy(object *kubermaticv1.AddonInstallation, number int
 	})
 }
 
-// An atomic upgrade that never gets healthy, as a story of what is recorded and what is written to the
-// user cluster. Red when a revision is written before its intent is recorded, or when a rollback
-// writes, deletes or records in another order.
+// An atomic upgrade that never gets healthy, as a story of the records and the writes to the user cluster. It fails if
+// a revision is written before its intent is recorded, or if a rollback writes, deletes or records in another order.
 func TestRollbackStory(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -90,11 +89,11 @@ func TestRollbackStory(t *testing.T) {
 	story := golden.NewStory("A rollback: what is recorded, and what is written to the user cluster", object.Spec.TargetNamespace, "NAMESPACE")
 	w.ready(object)
 	w.expectHealthy(object, 1)
-	story.Tell("Version 1.0.0 is installed.", heard.writesSinceThen()...)
+	story.Add("Version 1.0.0 is installed.", heard.writesSinceThen()...)
 	w.offer("story", kubermaticv1.CatalogueCustom, first, w.atomic("2.0.0", `,"replicas":1`, extra))
 	w.expectRevisions(object, "1 Applied 1.0.0", "2 Applied 2.0.0")
 	w.expectBack(object)
 	w.expectHealthy(object, 3)
-	story.Tell("Version 2.0.0, with one more ConfigMap, never gets healthy.", heard.writesSinceThen()...)
+	story.Add("Version 2.0.0, with one more ConfigMap, never gets healthy.", heard.writesSinceThen()...)
 	story.Match(t, "testdata/rollback.golden")
 }

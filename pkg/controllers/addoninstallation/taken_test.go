@@ -11,7 +11,7 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
-// Red when what a repair takes is not reported.
+// TestOwnersOfRemovedFieldsAreNamed fails if fields that a repair removes are not reported.
 func TestOwnersOfRemovedFieldsAreNamed(t *testing.T) {
 	t.Parallel()
 	w := newHookWorld(t)

@@ -12,17 +12,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
-	"github.com/trellis-addons/trellis/pkg/target"
-	"github.com/trellis-addons/trellis/pkg/templatedata"
+	"github.com/trellis-addons/trellis/pkg/values/templatedata"
 	"github.com/trellis-addons/trellis/test/clusterapi"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/given"
 )
 
-// named is a platform that gives templates the names of Clusters of Cluster API, and no more.
+// named is a platform that only gives templates the names of Clusters of Cluster API.
 type named struct{ addoninstallation.Platform }
 
 func (p named) TemplateData(ctx context.Context, of target.Description, variables map[string]any) (templatedata.Data, error) {
@@ -53,7 +53,7 @@ func newTeam(t *testing.T) *team {
 	return m
 }
 
-// add makes a Cluster that is up, over one of the fleet.
+// add creates a ready Cluster, over one of the fleet.
 func (m *team) add(name, over string) *unstructured.Unstructured {
 	m.t.Helper()
 	secret := &corev1.Secret{
@@ -78,8 +78,8 @@ func (m *team) add(name, over string) *unstructured.Unstructured {
 	return made
 }
 
-// wishIn asks for an add-on in a Cluster, and leaves the namespace to the catalogue.
-func (m *team) wishIn(of, name, addon string, dependsOn ...string) *kubermaticv1.AddonInstallation {
+// requestIn creates an installation in a Cluster, and leaves the namespace to the catalogue.
+func (m *team) requestIn(of, name, addon string, dependsOn ...string) *kubermaticv1.AddonInstallation {
 	m.t.Helper()
 	object := given.Installation(m.namespace, name, addon, "")
 	object.Spec.ClusterName, object.Spec.DependsOn = of, namesOf(dependsOn)
@@ -98,7 +98,7 @@ func (m *team) publishInto(addon, namespace string, versions ...kubermaticv1.Add
 	})
 }
 
-// expectOwner waits until an object ends with a Cluster, and with nothing else.
+// expectOwner waits until a Cluster is the only owner of an object.
 func (m *team) expectOwner(object client.Object, of *unstructured.Unstructured) {
 	m.t.Helper()
 	expect.Object(m.t, m.seed, object, func(object client.Object) error {

@@ -14,8 +14,9 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
-// Red when the spec is not completed from the catalogue, when an installation does not end with its Cluster, when status or records name
-// another kind, when the applied Kubernetes version is not told, or when what has all of that is written.
+// TestInstallationsAreCompleted fails if the spec is not completed from the catalogue, if an installation is not
+// deleted with its Cluster, if status or records name another kind, if the applied Kubernetes version is not reported,
+// or if a complete installation is written.
 func TestInstallationsAreCompleted(t *testing.T) {
 	t.Parallel()
 	m := newTeam(t)
@@ -24,8 +25,8 @@ func TestInstallationsAreCompleted(t *testing.T) {
 	m.publishInto("bare", "")
 	one, two := m.add("one", "both"), m.add("two", "elsewhere")
 	m.start()
-	first, second := m.wishIn("one", "one-web", "web"), m.wishIn("two", "two-web", "web")
-	bare, lost := m.wishIn("one", "bare", "bare"), m.wishIn("", "lost", "web")
+	first, second := m.requestIn("one", "one-web", "web"), m.requestIn("two", "two-web", "web")
+	bare, lost := m.requestIn("one", "bare", "bare"), m.requestIn("", "lost", "web")
 	whole := m.install("web", "1.0.0")
 	for object, of := range map[*kubermaticv1.AddonInstallation]string{first: string(one.GetUID()), second: string(two.GetUID())} {
 		m.ready(object)
@@ -62,8 +63,8 @@ func TestInstallationsAreCompleted(t *testing.T) {
 	m.ready(bare)
 }
 
-// Red when what installations of a neighbour have, or what they are called, counts in a cluster: dependencies, Helm releases, objects
-// that are shared.
+// TestNeighboursAreNoneOfAClusters fails if objects or names of a neighbour's installations count in a cluster:
+// dependencies, Helm releases, shared objects.
 func TestNeighboursAreNoneOfAClusters(t *testing.T) {
 	t.Parallel()
 	m := newTeam(t)
@@ -75,9 +76,9 @@ func TestNeighboursAreNoneOfAClusters(t *testing.T) {
 	m.add("one", "both")
 	m.add("two", "elsewhere")
 	m.start()
-	first := m.wishIn("one", "one-web", "web")
+	first := m.requestIn("one", "one-web", "web")
 	m.ready(first)
-	waits := m.wishIn("two", "waits", "web", "one-web")
+	waits := m.requestIn("two", "waits", "web", "one-web")
 	m.expectReady(waits, kubermaticv1.ReasonDependencyMissing, `installation "one-web"`, "this cluster does not have")
 	m.dependOn(waits)
 	m.ready(waits)
@@ -100,7 +101,8 @@ func TestNeighboursAreNoneOfAClusters(t *testing.T) {
 	}
 }
 
-// Red when a Cluster that goes takes anything of its neighbours, leaves anything of its own, or when its installations are held by it.
+// TestAClusterGoesAlone fails if the deletion of a Cluster affects its neighbours, leaves objects of its own, or if its
+// installations are held by it.
 func TestAClusterGoesAlone(t *testing.T) {
 	t.Parallel()
 	m := newTeam(t)
@@ -111,9 +113,9 @@ func TestAClusterGoesAlone(t *testing.T) {
 	m.add("two", "elsewhere")
 	m.add("three", "elsewhere")
 	m.start()
-	goes := m.wishIn("one", "one-web", "web")
+	goes := m.requestIn("one", "one-web", "web")
 	m.ready(goes)
-	stay := []*kubermaticv1.AddonInstallation{m.wishIn("two", "two-web", "web"), m.wishIn("three", "three-other", "other")}
+	stay := []*kubermaticv1.AddonInstallation{m.requestIn("two", "two-web", "web"), m.requestIn("three", "three-other", "other")}
 	before := map[string]string{}
 	for _, object := range stay {
 		m.ready(object)
@@ -148,12 +150,12 @@ func TestAClusterGoesAlone(t *testing.T) {
 		return nil
 	})
 	again := m.add("one", "both")
-	anew := m.wishIn("one", "one-web", "web")
-	m.adopt(anew) // the same API server has what was left there
-	m.ready(anew)
-	m.expectOwner(anew, again)
-	if anew.Status.Cluster.UID != again.GetUID() {
-		t.Errorf("a Cluster made anew is taken for the former one: %v", anew.Status.Cluster)
+	recreated := m.requestIn("one", "one-web", "web")
+	m.adopt(recreated) // the same API server has its leftovers
+	m.ready(recreated)
+	m.expectOwner(recreated, again)
+	if recreated.Status.Cluster.UID != again.GetUID() {
+		t.Errorf("a Cluster made anew is taken for the former one: %v", recreated.Status.Cluster)
 	}
 	for _, object := range stay {
 		if err := m.seed.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil || object.ResourceVersion != before[object.Name] {
@@ -172,9 +174,10 @@ func TestAClusterGoesAlone(t *testing.T) {
 	}
 }
 
-// Garbage collection deletes what a Cluster had, and another one has its name before that is gone, over the same user cluster as after a
-// restore. Red when what goes becomes the next Cluster's, and when it is removed as one of that, whose user cluster may be the same.
-func TestWhatGoesWithAFormerClusterIsNotTheNextOnes(t *testing.T) {
+// Garbage collection deletes the installations of a Cluster, and another Cluster has its name before they are gone,
+// over the same user cluster as after a restore. It fails if one that is being deleted becomes the next Cluster's, and
+// if it is removed as one of the next, which may have the same user cluster.
+func TestWhatGoesWithAPreviousClusterIsNotTheNextOnes(t *testing.T) {
 	t.Parallel()
 	m := newTeam(t)
 	into := m.unique("former")
@@ -189,18 +192,18 @@ func TestWhatGoesWithAFormerClusterIsNotTheNextOnes(t *testing.T) {
 	m.create(core)
 	m.ready(core)
 	stop()
-	former := *core.Status.Cluster
+	previous := *core.Status.Cluster
 	m.delete(core)
 	m.delete(one)
 	expect.Gone(t, m.seed, one)
 	m.add("one", "both")
 	m.start()
-	m.expectReady(core, kubermaticv1.ReasonRemoving, `it goes with the former Cluster "one"`)
-	if *core.Status.Cluster != former {
+	m.expectReady(core, kubermaticv1.ReasonRemoving, `the installation is removed together with the previous Cluster "one"`)
+	if *core.Status.Cluster != previous {
 		t.Errorf("it belongs to %+v", core.Status.Cluster)
 	}
 	m.edit(core, func(object *kubermaticv1.AddonInstallation) {
 		object.Finalizers = slices.DeleteFunc(object.Finalizers, func(one string) bool { return one == kubermaticv1.FinalizerCoreProtection })
 	})
-	m.expectReady(core, kubermaticv1.ReasonClusterUnknown, `it belongs to a former Cluster "one"`)
+	m.expectReady(core, kubermaticv1.ReasonClusterUnknown, `the installation belongs to a previous Cluster "one"`)
 }

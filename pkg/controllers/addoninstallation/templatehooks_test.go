@@ -13,14 +13,14 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
-// Hooks of go-template. As with those of charts, a Job ends when the test says so.
+// Hooks of go-template. As with those of charts, a Job ends when the test ends it.
 
 // templateJob is a manifest that runs around events; more is further metadata.
 func templateJob(name, events, more string) string {
 	return strings.NewReplacer("helm.sh/hook:", kubermaticv1.AnnotationHook+":", ".Values.", ".Variables.").Replace(job(name, events, more))
 }
 
-// ocmJob is one as Open Cluster Management marks it, with an account of its own.
+// ocmJob is a Job with the marks of Open Cluster Management, and its own account.
 func ocmJob(name, account string) string {
 	return strings.NewReplacer(
 		`annotations: {helm.sh/hook: ""}`, `labels: {open-cluster-management.io/addon-pre-delete: ""}`, ".Values.", ".Variables.",
@@ -43,9 +43,9 @@ func (w *world) templated(version string, files map[string]string) kubermaticv1.
 	return made
 }
 
-// The whole life of an add-on of go-template with hooks. Red when a hook is applied with the objects, when those before come after what
-// they come before, when an upgrade runs the hooks of an installation, when a restarted controller makes a hook anew that runs, when a
-// removal deletes anything before its hook is complete, and when hooks that are over stay.
+// The whole life of an add-on of go-template with hooks. It fails if a hook is applied with the objects, if early hooks
+// run after the objects that they precede, if an upgrade runs the hooks of an installation, if a restarted controller
+// recreates a running hook, if a removal deletes anything before its hook is complete, and if completed hooks stay.
 func TestHooksOfTemplatesRunInOrder(t *testing.T) {
 	t.Parallel()
 	w := newHookWorld(t)
@@ -98,7 +98,7 @@ func TestHooksOfTemplatesRunInOrder(t *testing.T) {
 	expect.Gone(t, w.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 }
 
-// expectNoJobs holds that hooks that are over are gone.
+// expectNoJobs checks that completed hooks are deleted.
 func (w *world) expectNoJobs(namespace string) {
 	w.t.Helper()
 	left := &batchv1.JobList{}
@@ -110,8 +110,9 @@ func (w *world) expectNoJobs(namespace string) {
 	}
 }
 
-// AG23: What a removal does with hooks that can't, or need not, run. Red when a Job waits for an account that is gone, when the hook of an
-// installation that was never whole runs, when one of a version that is withdrawn does not, and when skip-hooks is not heeded.
+// AG23: A removal handles hooks that can't, or need not, run. It fails if a Job waits for a deleted account, if the
+// hook of an installation that was never complete runs, if one of a withdrawn version does not, and if skip-hooks is
+// ignored.
 func TestRemovalsWithHooksOfTemplates(t *testing.T) {
 	t.Parallel()
 	w := newHookWorld(t)
@@ -149,8 +150,8 @@ func TestRemovalsWithHooksOfTemplates(t *testing.T) {
 	expect.Gone(t, w.seed, withdrawn)
 }
 
-// Red when a hook of a Custom add-on is written where such an add-on may write nothing, and when a manifest that is no hook that could
-// run is applied.
+// TestHooksOfTemplatesAreRefused fails if a hook of a Custom add-on is written where such an add-on may not write, and
+// if a manifest is applied that is no hook which could run.
 func TestHooksOfTemplatesAreRefused(t *testing.T) {
 	t.Parallel()
 	w := newHookWorld(t)
@@ -162,14 +163,14 @@ func TestHooksOfTemplatesAreRefused(t *testing.T) {
 	w.start()
 	refused, odd := w.install("outside", ""), w.install("odd", "")
 	w.expectSummary(refused, "False", kubermaticv1.ReasonNotAllowed, "outside")
-	w.expectSummary(odd, "False", kubermaticv1.ReasonRenderFailed, `says "test"`)
+	w.expectSummary(odd, "False", kubermaticv1.ReasonRenderFailed, `and is "test"`)
 	w.expectNothing(refused)
 	w.expectNothing(odd)
 }
 
-// An edit while a hook runs makes it anew, however soon it comes. Red when runs of two intents of one number and second are one (the time of
-// Pass.intent).
-func TestAnEditRunsHooksOfTemplatesAnew(t *testing.T) {
+// An edit while a hook runs recreates it, however soon the edit is made. It fails if runs of two intents of one number
+// and second count as one (the time of Pass.intent).
+func TestAnEditRunsHooksOfTemplatesAgain(t *testing.T) {
 	t.Parallel()
 	w := newHookWorld(t)
 	w.offer("edited", kubermaticv1.CatalogueCustom, w.templated("1.0.0", map[string]string{
@@ -189,8 +190,8 @@ func TestAnEditRunsHooksOfTemplatesAnew(t *testing.T) {
 
 const templateSettings = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {tag: '{{ .Variables.tag }}'}\n"
 
-// Hooks that nobody waits for any more go: a running one with the next version, which has it no more, and one that failed before a removal
-// with that. Red without the calls of Clear in Begin and PreDelete.
+// Hooks that are no longer awaited are deleted: a running one with the next version, which lacks it, and one that
+// failed before a removal with the removal. It fails without the calls of Clear in Begin and PreDelete.
 func TestHooksOfTemplatesLeaveNothing(t *testing.T) {
 	t.Parallel()
 	w := newHookWorld(t)
@@ -219,7 +220,8 @@ func TestHooksOfTemplatesLeaveNothing(t *testing.T) {
 	w.expectNoJobs(object.Spec.TargetNamespace)
 }
 
-// Red when a removal is blocked by an object of the add-on itself, which the newest version has as a hook and which was not pruned yet.
+// TestAnObjectThatBecameAHookGivesWayToTheRemoval fails if a removal is blocked by an object of the add-on itself,
+// which the newest version has as a hook and which was not pruned yet.
 func TestAnObjectThatBecameAHookGivesWayToTheRemoval(t *testing.T) {
 	t.Parallel()
 	w := newHookWorld(t)

@@ -11,12 +11,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/calls"
+	"github.com/trellis-addons/trellis/pkg/clusters/calls"
 	"github.com/trellis-addons/trellis/test/expect"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
-// deadService makes an APIService that nothing serves. No namespace of the user cluster ends while it is there, so the test runs alone.
+// deadService creates an APIService that nothing serves. While it exists, no namespace of the user cluster can be
+// finalized, so the test does not run in parallel.
 func (w *world) deadService() *unstructured.Unstructured {
 	w.t.Helper()
 	group := w.id + ".example.com"
@@ -41,8 +42,8 @@ func (w *world) deadService() *unstructured.Unstructured {
 	return service
 }
 
-// Red when a created namespace stays in silence behind an APIService that is down, when the removal does not go on once that is gone, and
-// when it waits for ever.
+// TestARemovalWaitsABoundedTimeForAnAPIService fails if a created namespace stays without a message because an
+// APIService is down, if the removal does not continue once that is gone, and if it waits forever.
 func TestARemovalWaitsABoundedTimeForAnAPIService(t *testing.T) {
 	for _, restored := range []bool{true, false} {
 		w := newWorld(t)
@@ -55,7 +56,7 @@ func TestARemovalWaitsABoundedTimeForAnAPIService(t *testing.T) {
 		w.delete(object)
 		w.expectReady(object, kubermaticv1.ReasonRemoving, "Namespace")
 		w.clock.Step(2 * time.Minute)
-		w.expectReady(object, kubermaticv1.ReasonRemovalBlocked, "nothing serves "+service.GetName())
+		w.expectReady(object, kubermaticv1.ReasonRemovalBlocked, "no server serves "+service.GetName())
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: object.Spec.TargetNamespace}}
 		if restored {
 			w.deleteAll(service)

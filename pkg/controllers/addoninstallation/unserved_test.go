@@ -22,7 +22,7 @@ import (
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
-// kindOf is a CustomResourceDefinition of a kind of namespaces, in a group of the world's.
+// kindOf is a CustomResourceDefinition of a namespaced kind, in a group of the world's.
 func (w *world) kindOf(kind string) string {
 	plural := strings.ToLower(kind) + "s"
 	w.removeAtTheEnd(definitionNamed(plural + "." + w.group()))
@@ -40,7 +40,7 @@ spec:
 
 func (w *world) group() string { return w.namespace + ".example.com" }
 
-// custom is an object of the world's group in a namespace, as it stands in the user cluster.
+// custom is an object of the world's group in a namespace, as in the user cluster.
 func (w *world) custom(kind, namespace, name string) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(schema.GroupVersionKind{Group: w.group(), Version: "v1", Kind: kind})
@@ -56,7 +56,7 @@ func definitionNamed(name string) *unstructured.Unstructured {
 	return object
 }
 
-// replacing gives what waits until other objects stand in the place of these.
+// replacing returns a function that waits until other objects have replaced these.
 func (w *world) replacing(objects ...client.Object) (back func()) {
 	w.t.Helper()
 	before := map[types.UID]bool{}
@@ -79,17 +79,17 @@ func (w *world) replacing(objects ...client.Object) (back func()) {
 	}
 }
 
-// replaced deletes objects, and waits until they are back.
+// replaced deletes objects, and waits until they are restored.
 func (w *world) replaced(objects ...client.Object) {
 	w.t.Helper()
 	back := w.replacing(objects...)
 	for _, object := range objects {
 		expect.Delete(w.t, w.seed, object)
 	}
-	w.hurry(5, back) // they are missed with the next comparison
+	w.hurry(5, back) // the next comparison finds them missing
 }
 
-// addons commits go-template add-ons, each of one file; the function gives the version that has one of them.
+// addons commits go-template add-ons, each of one file; the function returns the version with one of them.
 func (w *world) addons(files map[string]string) func(version, addon string) kubermaticv1.AddonVersion {
 	w.t.Helper()
 	placed := map[string]string{}
@@ -105,8 +105,9 @@ func (w *world) addons(files map[string]string) func(version, addon string) kube
 	}
 }
 
-// Red when a kind that is not served any more fails the look for drift: nothing of the installation comes back, and no edit of
-// anything but the installation ends that; red for the others when what is theirs is not missed with it.
+// TestDefinitionDeletedByHandIsPutBack fails if a kind that is no longer served makes the comparison fail: no object of
+// the installation is restored, and only an edit of the installation ends that; and for the others if their own missing
+// objects are not found with it.
 func TestDefinitionDeletedByHandIsPutBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -127,7 +128,7 @@ func TestDefinitionDeletedByHandIsPutBack(t *testing.T) {
 		install("operator", "operator"), install("consumer", "first"), install("consumer", "second"),
 	}
 	objects := w.ofEach(installations)
-	w.replaced(objects[1:]...) // a look for drift was taken: what is served is known by it, and not from the rollouts alone
+	w.replaced(objects[1:]...) // a comparison was made: it shows the served kinds, not only the rollouts
 
 	definition := definitionNamed("widgets." + w.group())
 	back := w.replacing(append(objects, definition)...)
@@ -141,7 +142,7 @@ func TestDefinitionDeletedByHandIsPutBack(t *testing.T) {
 	for _, object := range installations {
 		w.expectReady(object, kubermaticv1.ReasonReady)
 	}
-	for _, object := range slices.Backward(installations) { // and they go, those of the kind before what brings it
+	for _, object := range slices.Backward(installations) { // and they are removed, objects of the kind before its definition
 		expect.Delete(t, w.seed, object)
 		w.hurry(5, func() { expect.Gone(t, w.seed, object) })
 	}

@@ -13,17 +13,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/ownership"
-	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/pkg/clusters/ownership"
+	"github.com/trellis-addons/trellis/pkg/install/revision"
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
-// Updates write what differs from the record; what follows is about records that are not what the user cluster has.
+// Updates write objects that differ from the record; these tests are about records that differ from the user cluster.
 
 const unchanged = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: unchanged}\n"
 
-// A namespace that somebody deleted takes along what an update does not write. Red when doubtCluster keeps the inventory: the namespace
-// counts as applied, and the update waits for it for ever.
+// With a deleted namespace, objects are lost that an update does not write. It fails if markClusterUnknown keeps the
+// inventory: the namespace counts as applied, and the update waits for it forever.
 func TestUpdateBringsBackWhatWentWithItsNamespace(t *testing.T) {
 	t.Parallel()
 	w := newHookWorld(t)
@@ -41,8 +41,8 @@ func TestUpdateBringsBackWhatWentWithItsNamespace(t *testing.T) {
 	}
 }
 
-// As with helm, what a hook takes away is there again once the upgrade is through. Red when surveyAfter leaves the look for later, or
-// has it go by lists that are older than the hook.
+// As with helm, objects that a hook removes exist again after the upgrade. It fails if surveyAfter postpones the
+// comparison, or uses lists that are older than the hook.
 func TestUpdateBringsBackWhatAHookTookAway(t *testing.T) {
 	t.Parallel()
 	w := newHookWorld(t)
@@ -67,8 +67,8 @@ func TestUpdateBringsBackWhatAHookTookAway(t *testing.T) {
 	}
 }
 
-// Two versions of the same content have the same objects, and are two versions. Red when compare finds nothing changed where the inputs
-// are equal: the status names the version before, and Ready, for ever.
+// Two versions with the same content have the same objects, but differ. It fails if compare finds no change because the
+// inputs are equal: the status names the previous version, and Ready, forever.
 func TestVersionsOfTheSameContentHaveTheirNames(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -104,8 +104,8 @@ func TestVersionsOfTheSameContentHaveTheirNames(t *testing.T) {
 	})
 }
 
-// A version of the same content gives an intent another name, and no more. Red when the record says that it is applied by that: a process
-// that starts then applies nothing of it.
+// A version of the same content only gives an intent another name. It fails if the record then counts as applied: a new
+// process then applies nothing of it.
 func TestAnotherNameAppliesNoIntent(t *testing.T) {
 	t.Parallel()
 	w := newHookWorld(t)
@@ -150,8 +150,8 @@ func (w *world) expectVersion(object *kubermaticv1.AddonInstallation, version st
 	})
 }
 
-// What stands at an earlier record is not known where the newest can't be read. Red when InCluster believes its contents: the settings
-// stay those of the lost revision.
+// The content of an earlier record is not trusted if the newest one is unreadable. It fails if InCluster accepts it:
+// the settings stay those of the lost revision.
 func TestUpdateOverDamagedRecordWritesEverything(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -25,12 +25,12 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
+	"github.com/trellis-addons/trellis/pkg/install/resolution"
 	"github.com/trellis-addons/trellis/pkg/render/gotemplate"
 	"github.com/trellis-addons/trellis/pkg/render/kept"
-	"github.com/trellis-addons/trellis/pkg/resolution"
-	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/pkg/values"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
@@ -38,13 +38,13 @@ import (
 )
 
 const (
-	space        = "cluster-a"
-	platformRoom = "kubermatic"
+	space         = "cluster-a"
+	platformSpace = "kubermatic"
 )
 
 var backupTarget = schema.GroupKind{Group: "storage.example.com", Kind: "BackupTarget"}
 
-// valuesWorld is a seed's API server with one cluster namespace, and as much of the controller as values need.
+// valuesWorld is a seed's API server with one cluster namespace, and the part of the controller that values need.
 type valuesWorld struct {
 	*testing.T
 	seed       client.Client
@@ -55,7 +55,7 @@ type valuesWorld struct {
 func newValuesWorld(t *testing.T) *valuesWorld {
 	t.Helper()
 	config := fleet.ForTest(t, fleet.ClusterOptions{Name: "seed"}).Cluster("seed").Config
-	expect.NoError(t, fleet.InstallCRDs(t.Context(), config, append(fleet.CRDs(t), "../../cluster/testdata/kkp")...))
+	expect.NoError(t, fleet.InstallCRDs(t.Context(), config, append(fleet.CRDs(t), "../../clusters/cluster/testdata/kkp")...))
 	scheme := runtime.NewScheme()
 	expect.NoError(t, errors.Join(clientgoscheme.AddToScheme(scheme), kkpv1.AddToScheme(scheme), kubermaticv1.AddToScheme(scheme)))
 	httpClient, err := rest.HTTPClientFor(config)
@@ -66,7 +66,7 @@ func newValuesWorld(t *testing.T) *valuesWorld {
 	expect.NoError(t, err)
 	seed, err := client.New(config, client.Options{Scheme: scheme, Mapper: mapper, HTTPClient: httpClient})
 	expect.NoError(t, err)
-	platform := cluster.NewPlatform(objects, seed, mapper, platformRoom, cluster.Beside{KKP: true, Providers: []schema.GroupKind{backupTarget}})
+	platform := cluster.NewPlatform(objects, seed, mapper, platformSpace, cluster.Extras{KKP: true, Providers: []schema.GroupKind{backupTarget}})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = objects.Start(ctx) })
@@ -75,22 +75,23 @@ func newValuesWorld(t *testing.T) *valuesWorld {
 
 	w := &valuesWorld{T: t, seed: seed, cluster: &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "a-uid"}}}
 	w.cluster.Spec.Cloud = kkpv1.CloudSpec{Datacenter: "dc-1", ProviderName: "hetzner", Hetzner: &kkpv1.TokenCloudSpec{
-		CredentialsReference: &kkpv1.CredentialsReference{Namespace: platformRoom, Name: "credential-hetzner"},
+		CredentialsReference: &kkpv1.CredentialsReference{Namespace: platformSpace, Name: "credential-hetzner"},
 	}}
 	w.cluster.Status.NamespaceName, w.cluster.Status.Versions.ControlPlane = space, "1.36.3"
 	w.cluster.Status.Address.AdminToken = "admin-token"
 	w.reconciler = New(Dependencies{
 		Client: seed, Marked: uncached{objects, seed}, Direct: seed, Values: kept.New(kept.Options{Values: gotemplate.New()}), Platform: platform,
-		ClusterSecrets: cluster.NewSecrets(seed, platformRoom), InputsKey: []byte("key"),
+		ClusterSecrets: cluster.NewSecrets(seed, platformSpace), InputsKey: []byte("key"),
 		Options: Options{CatalogueNamespace: "addon-catalogue", Variables: map[string]map[string]any{"demo": {"byFlag": "f"}}},
 	})
-	for _, name := range []string{space, platformRoom, "cluster-b"} {
+	for _, name := range []string{space, platformSpace, "cluster-b"} {
 		w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
 	return w
 }
 
-// uncached is the cache of marked objects without a delay: reads go to the API server, and give what the cache keeps.
+// uncached is the cache of marked objects without a delay: reads call the API server, and return the data that the
+// cache keeps.
 type uncached struct {
 	cache.Cache
 	reader client.Reader
@@ -116,9 +117,9 @@ func (w *valuesWorld) secret(name, use, text string) *corev1.Secret {
 }
 
 // pass resolves the values of an installation.
-func (w *valuesWorld) pass(entry *kubermaticv1.AddonVersion, spec kubermaticv1.AddonInstallationSpec, core bool) (*facts, loop.Outcome) {
+func (w *valuesWorld) pass(entry *kubermaticv1.AddonVersion, spec kubermaticv1.AddonInstallationSpec, core bool) (*facts, *loop.Outcome) {
 	spec.AddonRef.Name = "demo"
-	f := passOver(&kubermaticv1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "demo"}, Spec: spec}, &memory{})
+	f := factsFor(&kubermaticv1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "demo"}, Spec: spec}, &memory{})
 	f.cluster, f.choice = cluster.Describe(w.cluster), resolution.Choice{Version: entry, Core: core}
 	return f, w.reconciler.resolveValues(w.Context(), f)
 }
@@ -152,8 +153,8 @@ func entryWith(catalogue, template string, form ...kubermaticv1.FormField) *kube
 	}
 }
 
-// AC06, AC07, AC09, AC10: Values beyond limits, at reserved keys or of another type are refused,
-// and none is repeated. The whole of it against a real API server.
+// AC06, AC07, AC09, AC10: Values beyond limits, at reserved keys or of another type are refused, and none is repeated.
+// All of it runs against a real API server.
 func TestResolveValues(t *testing.T) {
 	w := newValuesWorld(t)
 	w.create(
@@ -219,7 +220,7 @@ func (w *valuesWorld) testLayers() {
 	}
 }
 
-// Red when a refusal leaves half of the values, when it names a value, or when an unmarked Secret is read.
+// testRefused fails if a refusal leaves a part of the values, if it names a value, or if an unmarked Secret is read.
 func (w *valuesWorld) testRefused() {
 	number := kubermaticv1.FormField{DisplayName: "N", InternalName: "n", Type: kubermaticv1.FormNumber}
 	for _, test := range []struct {
@@ -242,8 +243,8 @@ func (w *valuesWorld) testRefused() {
 		{why: "the reserved key", own: `{"kkp":{"Cluster":"hunter2"}}`, reason: "ValuesInvalid", says: `key "kkp" is reserved`},
 		{why: "the reserved key from elsewhere", from: []kubermaticv1.ValuesSource{fromConfigMap("second", "bad.yaml")}, reason: "ValuesInvalid", says: "values of valuesFrom[0]"},
 		{why: "too deep", from: []kubermaticv1.ValuesSource{fromConfigMap("second", "deep.yaml")}, reason: "ValuesInvalid", says: `key "deep.yaml" of "second"`},
-		{why: "too large", own: `{"a":"` + strings.Repeat("x", values.MaxBytes) + `"}`, reason: "ValuesInvalid", says: "at most 262144 are taken"},
-		{why: "too large in a Secret", from: []kubermaticv1.ValuesSource{fromSecret("huge", false)}, reason: "ValuesInvalid", says: "at most 262144 are taken"},
+		{why: "too large", own: `{"a":"` + strings.Repeat("x", values.MaxBytes) + `"}`, reason: "ValuesInvalid", says: "at most 262144 are allowed"},
+		{why: "too large in a Secret", from: []kubermaticv1.ValuesSource{fromSecret("huge", false)}, reason: "ValuesInvalid", says: "at most 262144 are allowed"},
 		{why: "no such key in a large Secret", from: []kubermaticv1.ValuesSource{{SecretRef: &kubermaticv1.KeyReference{Name: "large", Key: "other"}}}, reason: "ValuesMissing", says: `has no key "other"`},
 		{why: "another type", own: `{"n":"hunter2"}`, reason: "ValuesInvalid", says: `field "N" (n) must be a number`},
 		{why: "all fields at once", own: `{"n":"hunter2","m":1}`, reason: "ValuesInvalid",
@@ -265,18 +266,17 @@ func (w *valuesWorld) testRefused() {
 				kubermaticv1.FormField{DisplayName: "Owner", InternalName: "owner", Type: kubermaticv1.FormText, Required: true})
 		}
 		f, outcome := w.pass(entry, spec, false)
-		stalled, ok := outcome.(loop.Stalled)
-		if !ok || stalled.Condition != kubermaticv1.ConditionValuesResolved || stalled.Reason != test.reason || !strings.Contains(stalled.Message, test.says) {
+		if !outcome.Is(loop.Stalled) || outcome.Condition != kubermaticv1.ConditionValuesResolved || outcome.Reason != test.reason || !strings.Contains(outcome.Message, test.says) {
 			w.Errorf("%s: got %#v", test.why, outcome)
 		}
-		if f.values.Merged != nil && test.why != "another type" && test.why != "all fields at once" || strings.Contains(stalled.Message, "hunter2") || strings.Contains(stalled.Message, "stolen") {
-			w.Errorf("%s: values %v, message %q", test.why, f.values.Merged, stalled.Message)
+		if f.values.Merged != nil && test.why != "another type" && test.why != "all fields at once" || strings.Contains(outcome.Message, "hunter2") || strings.Contains(outcome.Message, "stolen") {
+			w.Errorf("%s: values %v, message %q", test.why, f.values.Merged, outcome.Message)
 		}
 	}
 }
 
-// Red when a misspelt key is not told, when a key that the catalogue's valuesTemplate knows is, or when the next pass forgets to take it
-// back.
+// testMisspeltKeys fails if a misspelt key is not reported, if a key that the catalogue's valuesTemplate uses is, or if
+// the next reconciliation does not remove the message.
 func (w *valuesWorld) testMisspeltKeys() {
 	owner := kubermaticv1.FormField{DisplayName: "Owner", InternalName: "owner", Type: kubermaticv1.FormText}
 	entry := entryWith("a: 1", "b: 2", owner)
@@ -288,15 +288,16 @@ func (w *valuesWorld) testMisspeltKeys() {
 		if outcome != nil {
 			w.Fatalf("%s: got %#v", given, outcome)
 		}
-		project(f, loop.Done{}, time.Now())
-		told := meta.FindStatusCondition(f.installation.Status.Conditions, kubermaticv1.ConditionValuesResolved)
-		if told.Status != "True" || told.Message != want {
-			w.Errorf("%s: got %s %q, want %q", given, told.Status, told.Message, want)
+		project(f, &loop.Outcome{Kind: loop.Done}, time.Now())
+		reported := meta.FindStatusCondition(f.installation.Status.Conditions, kubermaticv1.ConditionValuesResolved)
+		if reported.Status != "True" || reported.Message != want {
+			w.Errorf("%s: got %s %q, want %q", given, reported.Status, reported.Message, want)
 		}
 	}
 }
 
-// Red when a Custom add-on sees a secret, or when a Core one is rendered without those that its Cluster names.
+// testAC10Secrets fails if a Custom add-on gets a secret, or if a Core one is rendered without those that its Cluster
+// names.
 func (w *valuesWorld) testAC10Secrets() {
 	entry := entryWith("{}", "")
 	f, outcome := w.pass(entry, kubermaticv1.AddonInstallationSpec{}, false)
@@ -313,11 +314,10 @@ func (w *valuesWorld) testAC10Secrets() {
 		w.Fatalf("a Custom add-on that asks: %#v, %v", outcome, f.data.Cluster.Address)
 	}
 	_, outcome = w.pass(entry, kubermaticv1.AddonInstallationSpec{}, true)
-	waiting, ok := outcome.(loop.Waiting)
-	if !ok || waiting.Reason != kubermaticv1.ReasonValuesMissing || !strings.Contains(waiting.Message, `"kubermatic/credential-hetzner"`) {
+	if !outcome.Is(loop.Waiting) || outcome.Reason != kubermaticv1.ReasonValuesMissing || !strings.Contains(outcome.Message, `"kubermatic/credential-hetzner"`) {
 		w.Fatalf("without the Secret: got %#v", outcome)
 	}
-	w.create(given.Secret(platformRoom, "credential-hetzner", map[string][]byte{"token": []byte("hetzner-token")}))
+	w.create(given.Secret(platformSpace, "credential-hetzner", map[string][]byte{"token": []byte("hetzner-token")}))
 	f, outcome = w.pass(entry, kubermaticv1.AddonInstallationSpec{}, true)
 	got := []string{f.data.Credentials.Hetzner.Token, f.data.Cluster.Kubeconfig, f.data.Cluster.Address.AdminToken}
 	if diff := cmp.Diff([]string{"hetzner-token", "kubeconfig", "admin-token"}, got); outcome != nil || diff != "" {
@@ -326,7 +326,7 @@ func (w *valuesWorld) testAC10Secrets() {
 	w.testMarks(entry)
 }
 
-// Red when what the cache has left out looks like missing, or when it is taken for all that there is.
+// testLargeSecrets fails if content that the cache left out looks missing, or if the cached part counts as the whole.
 func (w *valuesWorld) testLargeSecrets() {
 	large := `{"a":"` + strings.Repeat("x", 100<<10) + `"}`
 	w.create(w.secret("large", kubermaticv1.UseValues, large), w.secret("huge", kubermaticv1.UseValues, large+large+large),
@@ -337,7 +337,7 @@ func (w *valuesWorld) testLargeSecrets() {
 	}
 }
 
-// Red when a layer that is not the catalogue's may hold template marks beside secrets.
+// testMarks fails if a layer that is not the catalogue's may contain template marks while there are secrets.
 func (w *valuesWorld) testMarks(entry *kubermaticv1.AddonVersion) {
 	const marked = `{"a":{"extra":"hunter2 {{ .Values.kkp.Cluster.Kubeconfig }}"}}`
 	w.create(w.secret("marked", kubermaticv1.UseValues, marked))
@@ -347,9 +347,8 @@ func (w *valuesWorld) testMarks(entry *kubermaticv1.AddonVersion) {
 		`spec.valuesFrom[0]: the text at "a.extra"`:         {ValuesFrom: []kubermaticv1.ValuesSource{fromSecret("marked", false)}},
 	} {
 		_, outcome := w.pass(entry, spec, true)
-		stalled, ok := outcome.(loop.Stalled)
-		if !ok || stalled.Condition != kubermaticv1.ConditionValuesResolved || stalled.Reason != kubermaticv1.ReasonValuesInvalid ||
-			!strings.HasPrefix(stalled.Message, says) || strings.Contains(stalled.Message, "hunter2") {
+		if !outcome.Is(loop.Stalled) || outcome.Condition != kubermaticv1.ConditionValuesResolved || outcome.Reason != kubermaticv1.ReasonValuesInvalid ||
+			!strings.HasPrefix(outcome.Message, says) || strings.Contains(outcome.Message, "hunter2") {
 			w.Errorf("%s: got %#v", says, outcome)
 		}
 	}
@@ -371,7 +370,7 @@ func (w *valuesWorld) testMarks(entry *kubermaticv1.AddonVersion) {
 	}
 }
 
-// Red when a change wakes an installation that does not depend on it, or leaves one asleep that does.
+// testWakes fails if a change wakes an installation that does not depend on it, or does not wake one that does.
 func (w *valuesWorld) testWakes() {
 	install := func(namespace, name string, from ...kubermaticv1.ValuesSource) {
 		w.create(given.Installation(namespace, name, "demo", "default", func(made *kubermaticv1.AddonInstallation) {

@@ -20,8 +20,8 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// watchAccess wakes installations when something of their agents on the seed changes, and when what
-// the platform lists for agents does.
+// watchAccess wakes installations when objects of their agents on the seed change, and when the platform's list for
+// agents changes.
 func (r *Reconciler) watchAccess(controller *ctrl.Builder) *ctrl.Builder {
 	if r.AccessHeld == nil {
 		return controller
@@ -36,8 +36,8 @@ func (r *Reconciler) watchAccess(controller *ctrl.Builder) *ctrl.Builder {
 		WatchesRawSource(source.Kind(r.AccessHeld, &rbacv1.ClusterRole{}, handler.TypedEnqueueRequestsFromMapFunc(r.ofListed)))
 }
 
-// madeForAgents watches one kind that is made for agents. What an agent writes into its outbox changes nothing that
-// is held, and wakes nobody.
+// madeForAgents watches one kind of object created for agents. An agent's writes into its outbox change nothing in the
+// cache, and wake no installation.
 func madeForAgents[O client.Object](held cache.Cache, kind O) source.Source {
 	wake := handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, made O) []reconcile.Request {
 		name := made.GetAnnotations()[kubermaticv1.AnnotationAccessOf]
@@ -53,8 +53,8 @@ func madeForAgents[O client.Object](held cache.Cache, kind O) source.Source {
 	}})
 }
 
-// ofListed finds the installations with access, since another list may be theirs: those that have a role, and those
-// that ask for one.
+// ofListed finds the installations with access, which another list may affect: those with a role, and those that ask
+// for one.
 func (r *Reconciler) ofListed(ctx context.Context, _ *rbacv1.ClusterRole) (requests []reconcile.Request) {
 	all := r.installations(ctx)
 	for i := range all {
@@ -64,7 +64,7 @@ func (r *Reconciler) ofListed(ctx context.Context, _ *rbacv1.ClusterRole) (reque
 	}
 	roles := &rbacv1.RoleList{}
 	if err := r.AccessHeld.List(ctx, roles, client.UnsafeDisableDeepCopy); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "listing the roles of agents; their installations follow with their next pass")
+		ctrl.LoggerFrom(ctx).Error(err, "listing the roles of agents; their installations follow with their next reconciliation")
 	}
 	for i := range roles.Items {
 		if name := roles.Items[i].Annotations[kubermaticv1.AnnotationAccessOf]; name != "" {

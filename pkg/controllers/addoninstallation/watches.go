@@ -20,24 +20,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/budget"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/fairqueue"
-	order "github.com/trellis-addons/trellis/pkg/installation"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/revision"
-	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/base/budget"
+	"github.com/trellis-addons/trellis/pkg/base/fairqueue"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
+	"github.com/trellis-addons/trellis/pkg/fleet/installation"
+	"github.com/trellis-addons/trellis/pkg/install/revision"
 )
 
-// indexAddon finds the installations of an add-on, indexRelease those that have a Helm release of a
-// name, indexDependsOn those that depend on one. indexSlot finds the catalogues whose add-on has a
-// slot.
+// indexAddon finds the installations of an add-on, indexRelease those with a Helm release of a name, indexDependsOn the
+// dependents of one. indexSlot finds the catalogues whose add-on has a slot.
 const (
 	indexAddon     = "spec.addonRef.name"
 	indexRelease   = "status.release.name"
 	indexDependsOn = "spec.dependsOn"
 	indexSlot      = "spec.addons.slot"
-	// hasSlot is the one value of indexSlot.
+	// hasSlot is the only value of indexSlot.
 	hasSlot = "true"
 )
 
@@ -85,7 +84,7 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 		For(&kubermaticv1.AddonInstallation{}, builder.WithPredicates(r.clusters.heard(), installationChanged())).
 		Watches(&kubermaticv1.AddonInstallation{}, handler.EnqueueRequestsFromMapFunc(r.ofSibling), builder.WithPredicates(siblingChanged())).
 		Watches(&kubermaticv1.AddonInstallation{}, handler.EnqueueRequestsFromMapFunc(r.ofAwaited),
-			builder.WithPredicates(changed(order.StandOf))).
+			builder.WithPredicates(changed(installation.OrderStateOf))).
 		Watches(&kubermaticv1.AddonCatalogue{}, handler.EnqueueRequestsFromMapFunc(r.ofCatalogue)).
 		WatchesRawSource(r.Finder.Watch(manager.GetCache(), r.ofCluster, nil)).
 		WatchesRawSource(marked(r.Marked, &corev1.Secret{}, ofMarked[*corev1.Secret](r))).
@@ -94,7 +93,7 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 		WatchesRawSource(source.Func(r.watchPlatform)).
 		WatchesRawSource(source.Func(r.watchSwaps)).
 		WithOptions(controller.Options{
-			MaxConcurrentReconciles: max(r.Options.Passes.Workers, 1), NewQueue: r.newQueue, RateLimiter: loop.ErrorWaits(),
+			MaxConcurrentReconciles: max(r.Options.Limits.Workers, 1), NewQueue: r.newQueue, RateLimiter: loop.ErrorWaits(),
 		})
 	return r.watchAccess(controlled).Complete(loop.Traced("addoninstallation", r))
 }
@@ -104,12 +103,12 @@ func marked[O client.Object](objects cache.Cache, kind O, requests handler.Typed
 	return source.Kind(objects, kind, handler.TypedEnqueueRequestsFromMapFunc(requests))
 }
 
-// newQueue makes the controller's queue; what works in the background wakes installations by it.
+// newQueue creates the controller's queue; background work wakes installations through it.
 func (r *Reconciler) newQueue(
 	name string, limiter workqueue.TypedRateLimiter[reconcile.Request],
 ) workqueue.TypedRateLimitingInterface[reconcile.Request] {
 	r.queue = fairqueue.New(fairqueue.Options[reconcile.Request]{
-		Name: name, Limits: r.Options.Passes, RateLimiter: limiter, Metrics: r.QueueMetrics,
+		Name: name, Limits: r.Options.Limits, RateLimiter: limiter, Metrics: r.QueueMetrics,
 		Cluster: func(request reconcile.Request) fairqueue.Cluster { return r.clusters.of(request.NamespacedName) },
 		Logger:  ctrl.Log.WithName(name), Clock: r.Clock,
 	})
@@ -126,22 +125,25 @@ func (r *Reconciler) watchMarks(ctx context.Context, queue workqueue.TypedRateLi
 	return nil
 }
 
-// waker returns what enqueues the installation.
+// waker returns a function that enqueues the installation. It is nil for a preview, which has no queue: its caller asks again.
 func (r *Reconciler) waker(installation *kubermaticv1.AddonInstallation) func() {
+	if r.queue == nil {
+		return nil
+	}
 	request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(installation)}
 	return func() { r.queue.Add(request) }
 }
 
-// installationChanged leaves out our own status writes. Finalizers change no generation, and a core
-// add-on that loses its protection while it is being deleted is to be removed.
+// installationChanged leaves out our own status writes. Finalizers change no generation, but a core add-on that loses
+// its protection during its deletion has to be removed.
 func installationChanged() predicate.Predicate {
 	return predicate.Or(
 		predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{},
 		changed(isProtected), changed(isStub))
 }
 
-// siblingChanged is what counts for the other installations of the add-on, which may share objects
-// with it.
+// siblingChanged lets changes through that matter to other installations of the add-on, which may share objects with
+// it.
 func siblingChanged() predicate.Predicate {
 	counts := changed(fingerprintOf)
 	counts.CreateFunc = func(event.CreateEvent) bool { return false }
@@ -149,7 +151,7 @@ func siblingChanged() predicate.Predicate {
 	return counts
 }
 
-// changed passes updates on that change what is read of an installation.
+// changed lets updates through that change the result of read.
 func changed[T comparable](read func(*kubermaticv1.AddonInstallation) T) predicate.Funcs {
 	return predicate.Funcs{UpdateFunc: func(update event.UpdateEvent) bool {
 		before, one := update.ObjectOld.(*kubermaticv1.AddonInstallation)
@@ -158,7 +160,7 @@ func changed[T comparable](read func(*kubermaticv1.AddonInstallation) T) predica
 	}}
 }
 
-// ofSibling wakes those that go by what the other installations of the add-on do.
+// ofSibling are the requests for installations that depend on others of the same add-on.
 func (r *Reconciler) ofSibling(_ context.Context, object client.Object) []reconcile.Request {
 	changed, ok := object.(*kubermaticv1.AddonInstallation)
 	if !ok {
@@ -167,7 +169,7 @@ func (r *Reconciler) ofSibling(_ context.Context, object client.Object) []reconc
 	return r.dependents.of(changed)
 }
 
-// ofAwaited wakes those that wait for an installation: one that came, went, or stands otherwise.
+// ofAwaited are the requests for those that wait for a created, deleted or changed installation.
 func (r *Reconciler) ofAwaited(_ context.Context, object client.Object) []reconcile.Request {
 	changed, ok := object.(*kubermaticv1.AddonInstallation)
 	if !ok {
@@ -195,8 +197,8 @@ func (r *Reconciler) ofCluster(ctx context.Context, found target.Description) []
 	return r.requestsOf(ctx, found.Ref)
 }
 
-// ofMarked finds the installations that read a Secret or ConfigMap: by valuesFrom in its own
-// namespace, or all with a source, if it is a source Secret, or all if it is the pull Secret.
+// ofMarked are the requests for installations that read a Secret or ConfigMap: by valuesFrom in its namespace, all with
+// a source if it is a source Secret, or all if it is the pull Secret.
 func ofMarked[O client.Object](r *Reconciler) handler.TypedMapFunc[O, reconcile.Request] {
 	return func(ctx context.Context, object O) []reconcile.Request {
 		if r.installer.Pull.Is(object) {
@@ -222,11 +224,11 @@ func ofMarked[O client.Object](r *Reconciler) handler.TypedMapFunc[O, reconcile.
 	}
 }
 
-// installations lists those in the cache, which shares the objects: they must not be changed.
+// installations lists those in the cache, which shares the objects: do not change them.
 func (r *Reconciler) installations(ctx context.Context, options ...client.ListOption) []kubermaticv1.AddonInstallation {
 	list := &kubermaticv1.AddonInstallationList{}
 	if err := r.Client.List(ctx, list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "listing installations to wake")
+		ctrl.LoggerFrom(ctx).Error(err, "listing installations to reconcile")
 		return nil
 	}
 	return list.Items
@@ -249,35 +251,35 @@ func requestsFor(installations []kubermaticv1.AddonInstallation) []reconcile.Req
 	return requests
 }
 
-// isRemoved says whether an installation is to go. A core add-on that somebody deletes lives on
-// while it is protected, by the core add-on controller.
-func isRemoved(installation *kubermaticv1.AddonInstallation) bool {
-	return order.IsRemoved(installation)
+// isRemoved says whether an installation has to be removed. A core add-on that a user deletes is kept while the core
+// add-on controller protects it.
+func isRemoved(object *kubermaticv1.AddonInstallation) bool {
+	return installation.IsRemoved(object)
 }
 
-func isStub(installation *kubermaticv1.AddonInstallation) bool { return budget.IsStub(installation) }
+func isStub(object *kubermaticv1.AddonInstallation) bool { return budget.IsStub(object) }
 
-func isProtected(installation *kubermaticv1.AddonInstallation) bool {
-	return order.IsProtected(installation)
+func isProtected(object *kubermaticv1.AddonInstallation) bool {
+	return installation.IsProtected(object)
 }
 
-// dependents knows the installations that go by what others of their add-on do: those that use
-// objects of others, those that are not applied, maybe for what others have, and those that are
-// being removed. All the rest need not be woken: with hundreds of instances each would be, for each
-// of the others. What this process has not seen yet has its first pass before it.
+// dependents has the installations that depend on others of their add-on: those that use objects of others, those that
+// are not applied, perhaps because of others, and those that are being removed. The others are not woken, since with
+// hundreds of instances each change would wake all. An installation that this process has not reconciled yet has its
+// first reconciliation ahead.
 type dependents struct {
 	mutex sync.Mutex
 	// byNamespace has them by name.
 	byNamespace map[string]map[string]dependent
 }
 
-// dependent is what an installation asks for, and in which cluster.
+// dependent is an installation's add-on and cluster.
 type dependent struct {
 	cluster target.Ref
 	addon   kubermaticv1.AddonName
 }
 
-// note says after a pass whether its installation, with that record, is one of them.
+// note records after a reconciliation whether its installation, with that record, is one of them.
 func (d *dependents) note(of target.Ref, installation *kubermaticv1.AddonInstallation, record *revision.Record) {
 	depends := record != nil && len(record.Shared) > 0 || isRemoved(installation) ||
 		!meta.IsStatusConditionTrue(installation.Status.Conditions, kubermaticv1.ConditionApplied)
@@ -297,7 +299,7 @@ func (d *dependents) note(of target.Ref, installation *kubermaticv1.AddonInstall
 	d.byNamespace[namespace][installation.Name] = dependent{of, installation.Spec.AddonRef.Name}
 }
 
-// of are the dependents of the same add-on in the same cluster as one that changed, without itself.
+// of are the requests for dependents of the same add-on and cluster as a changed installation, without itself.
 func (d *dependents) of(changed *kubermaticv1.AddonInstallation) (requests []reconcile.Request) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
@@ -309,7 +311,7 @@ func (d *dependents) of(changed *kubermaticv1.AddonInstallation) (requests []rec
 	return requests
 }
 
-// forget drops an installation that is gone, or does not depend on others any more.
+// forget drops an installation that is gone, or no longer depends on others.
 func (d *dependents) forget(name types.NamespacedName) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()

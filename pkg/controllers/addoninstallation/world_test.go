@@ -24,16 +24,17 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/cmd/wiring"
-	"github.com/trellis-addons/trellis/pkg/access"
+	"github.com/trellis-addons/trellis/cmd/wiring/contents"
+	"github.com/trellis-addons/trellis/pkg/base/fairqueue"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/access"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
-	"github.com/trellis-addons/trellis/pkg/fairqueue"
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 	"github.com/trellis-addons/trellis/pkg/fetch/store"
-	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
+	"github.com/trellis-addons/trellis/pkg/fleet/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/render/gotemplate"
 	"github.com/trellis-addons/trellis/pkg/render/images"
@@ -51,7 +52,7 @@ type world struct {
 	t       testing.TB
 	seed    client.Client
 	sources *fleet.Sources
-	// id is the world's own: what it has of the cluster is named by it, since tests run side by side.
+	// id identifies the world: its objects in the cluster are named after it, since tests run in parallel.
 	id string
 	// namespace of the Cluster, catalogue that of merged catalogues.
 	namespace, catalogue string
@@ -60,61 +61,63 @@ type world struct {
 	neighbours []string
 	// renderers by method; nil: templates are rendered in process.
 	renderers map[string]render.Renderer
-	// valuesRenderer, where set, renders templates of values.
+	// valuesRenderer, if set, renders templates of values.
 	valuesRenderer render.ValuesRenderer
-	// concurrency is how many installations are worked on at a time; 0 is 2.
+	// concurrency is how many installations are reconciled at a time; 0 is 2.
 	concurrency int
-	// driftInterval is the time between two looks; 0 is a minute.
+	// driftInterval is the time between two comparisons; 0 is a minute.
 	driftInterval time.Duration
-	// orderTimeout is for how long others are waited for; 0 is ten minutes.
+	// orderTimeout limits the wait for others; 0 is ten minutes.
 	orderTimeout time.Duration
-	// goingTime is for how long installations are removed from a cluster that is being deleted; 0 is ten minutes.
+	// goingTime limits removals from a cluster that is being deleted; 0 is ten minutes.
 	goingTime time.Duration
-	// passes are the limits of the queue, where they are others.
-	passes fairqueue.Limits
-	// identities has user clusters compared with those on record.
+	// passes are the limits of the queue, if not the defaults.
+	queueLimits fairqueue.Limits
+	// identities: user clusters are compared with the recorded ones.
 	identities bool
 	// kinds of clusters; none are KKP's.
 	kinds cluster.Kinds
 	// restrictions are those of the seed for add-ons of Custom catalogues.
 	restrictions catalogue.Restrictions
-	// records, where set, stands before the release records.
+	// records, if set, wraps the release records.
 	records func(addoninstallation.Records) addoninstallation.Records
-	// client, where set, stands before the controller's client.
+	// client, if set, wraps the controller's client.
 	client func(client.Client) client.Client
-	// platform, where set, stands before what is known of the platform.
+	// platform, if set, wraps the platform.
 	platform func(addoninstallation.Platform) addoninstallation.Platform
-	// store, where set, stands before the content store.
+	// store, if set, wraps the content store.
 	store func(fetch.Store) fetch.Store
 	// worker is the name of the controller that is started next.
 	worker string
-	// network has mirrors, and who resolves names.
+	// network has mirrors, and the resolver of names.
 	network outbound.Options
 	// images are the image mirrors; empty: one.
 	images []string
 	// pull is the name of the platform's pull Secret.
 	pull string
-	// pullAway is how long it has to be away before its copies go.
+	// pullAway is how long it has to be missing before its copies are deleted.
 	pullAway time.Duration
-	// agents is what the platform gives to agents; nil: nothing. keeper, where set, stands before it.
+	// agents is the platform's offer to agents; nil: none. keeper, if set, wraps it.
 	agents *access.Options
 	keeper func(addoninstallation.Access) addoninstallation.Access
-	// through, where set, is how the controller reaches the seed.
+	// through, if set, is the controller's connection to the seed.
 	through *rest.Config
-	// logger, where set, takes what the controller logs.
+	// logger, if set, gets the controller's log.
 	logger logr.Logger
-	// marks tell merged catalogues from others.
+	// marks distinguish merged catalogues from others.
 	marks *mergedcatalogue.Marks
-	// figures are those of the controller that was started last, and manager is what it runs in.
+	// figures are those of the controller that was started last, and manager is the manager that runs it.
 	figures *prometheus.Registry
 	manager *kit.Manager
-	// clock, where set, is the controller's, and passes end in any time that a test lets pass by it.
+	// previews are made with the dependencies of the controller that was started last.
+	previews *addoninstallation.Previewer
+	// clock, if set, is the controller's; reconciliations may then take any time on it.
 	clock *clocktesting.FakeClock
-	// held is how many bytes the cache may take for installations; 0: as the program's.
+	// held is how many bytes the cache may use for installations; 0: the program's default.
 	held int64
 }
 
-// installKinds installs ours, those of KKP and of Cluster API: worlds that run side by side all have them from the beginning.
+// installKinds installs our kinds, those of KKP and of Cluster API: parallel worlds all have them from the beginning.
 var installKinds = sync.OnceValue(func() error {
 	folders, err := fleet.CRDFolders()
 	if err != nil {
@@ -122,7 +125,7 @@ var installKinds = sync.OnceValue(func() error {
 	}
 	config, ctx := fleet.Shared().Cluster("both").Config, context.Background()
 	return errors.Join(
-		fleet.InstallCRDs(ctx, config, append(folders, "../../cluster/testdata/kkp")...), clusterapi.InstallCRDs(ctx, config))
+		fleet.InstallCRDs(ctx, config, append(folders, "../../clusters/cluster/testdata/kkp")...), clusterapi.InstallCRDs(ctx, config))
 })
 
 func newWorld(t testing.TB) *world {
@@ -131,7 +134,7 @@ func newWorld(t testing.TB) *world {
 		t.Fatal(err)
 	}
 	id := kit.Name(t)
-	id = id[:min(12, len(id)-9)] + id[len(id)-9:] // its end makes it unique, and what is named by it is to have 63 characters at most
+	id = id[:min(12, len(id)-9)] + id[len(id)-9:] // its end makes it unique, and names derived from it have at most 63 characters
 	w := &world{
 		t: t, sources: fleet.SourcesForTest(t), id: id, namespace: "cluster-" + id, catalogue: "catalogue-" + id,
 		marks: mergedcatalogue.New(logr.Discard()),
@@ -150,10 +153,10 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
-// unique is a name that no other world gives to anything.
+// unique is a name that no other world uses.
 func (w *world) unique(name string) string { return name + "-" + w.id }
 
-// layOut makes the Cluster, and the namespace of merged catalogues with the sources' authority.
+// layOut creates the Cluster, and the namespace of merged catalogues with the sources' authority.
 func (w *world) layOut() {
 	w.t.Helper()
 	w.create(kit.Namespace(w.catalogue))
@@ -161,7 +164,7 @@ func (w *world) layOut() {
 	w.cluster = w.addCluster(w.namespace)
 }
 
-// addNeighbour makes a further Cluster, before the controller is started, and gives its namespace.
+// addNeighbour creates another Cluster, before the controller is started, and returns its namespace.
 func (w *world) addNeighbour() string {
 	w.t.Helper()
 	namespace := fmt.Sprintf("%s-n%d", w.namespace, len(w.neighbours))
@@ -170,7 +173,7 @@ func (w *world) addNeighbour() string {
 	return namespace
 }
 
-// addCluster makes a Cluster that is up, its namespace and its kubeconfig.
+// addCluster creates a ready Cluster, its namespace and its kubeconfig.
 func (w *world) addCluster(namespace string) *kkpv1.Cluster {
 	w.t.Helper()
 	made := kit.UserCluster(w.t, w.seed, strings.TrimPrefix(namespace, "cluster-"), fleet.Shared().Cluster("both").Kubeconfig)
@@ -178,7 +181,7 @@ func (w *world) addCluster(namespace string) *kkpv1.Cluster {
 	return made
 }
 
-// removeAtTheEnd deletes an object of the whole cluster, which other worlds would go on to see.
+// removeAtTheEnd deletes a cluster-scoped object, which other worlds would still see.
 func (w *world) removeAtTheEnd(object client.Object) {
 	gone := object.DeepCopyObject().(client.Object)
 	w.t.Cleanup(func() {
@@ -197,7 +200,7 @@ func (w *world) ofClusters() map[string]cache.Config {
 	return caches
 }
 
-// running says which version the Cluster has.
+// running sets the version of the Cluster.
 func (w *world) running(version string) {
 	w.t.Helper()
 	before := w.cluster.DeepCopy()
@@ -205,7 +208,8 @@ func (w *world) running(version string) {
 	expect.PatchStatus(w.t, w.seed, w.cluster, client.MergeFrom(before))
 }
 
-// create makes an object. What is of the whole cluster goes with the world, but for namespaces: to remove one takes longer than most tests.
+// create creates an object. Cluster-scoped objects are deleted with the world, except for namespaces: to remove one
+// takes longer than most tests.
 func (w *world) create(object client.Object) {
 	w.t.Helper()
 	expect.Create(w.t, w.seed, object)
@@ -238,7 +242,9 @@ func (w *world) startUntil() (stop func()) {
 	if w.held > 0 {
 		made.Held.Kind.Most = w.held
 	}
-	made.SetUp(addoninstallation.New(w.dependencies(made)))
+	dependencies := w.dependencies(made)
+	w.previews = addoninstallation.NewPreviewer(dependencies)
+	made.SetUp(addoninstallation.New(dependencies))
 	made.Run()
 	w.manager = made
 	return made.Stop
@@ -248,7 +254,7 @@ func (w *world) dependencies(made *kit.Manager) addoninstallation.Dependencies {
 	w.t.Helper()
 	network := w.network
 	network.AllowCIDRs = fetchtest.Loopback
-	kinds := wiring.SourceKinds(outbound.New(network))
+	kinds := contents.Kinds(outbound.New(network))
 	content, err := store.New(store.Options{Folder: disk.TempDir(w.t), Kinds: kinds, Interval: time.Minute, Mirrors: network.Mirrors})
 	if err != nil {
 		w.t.Fatal(err)
@@ -275,7 +281,7 @@ func (w *world) dependencies(made *kit.Manager) addoninstallation.Dependencies {
 		Options: addoninstallation.Options{
 			CatalogueNamespace: w.catalogue, WorkerName: w.worker, DriftInterval: cmp.Or(w.driftInterval, time.Minute),
 			OrderTimeout: cmp.Or(w.orderTimeout, 10*time.Minute), GoingTime: w.goingTime,
-			Restrictions: w.restrictions, Passes: cmp.Or(w.passes, w.limits()),
+			Restrictions: w.restrictions, Limits: cmp.Or(w.queueLimits, w.limits()),
 		},
 	}
 	if w.identities {
@@ -311,7 +317,8 @@ func (w *world) dependencies(made *kit.Manager) addoninstallation.Dependencies {
 	return dependencies
 }
 
-// logged takes what the controller logs, and fails the test where a pass ends in a panic, which the next pass hides.
+// logged returns the controller's logger, which fails the test if a reconciliation ends in a panic, since the next one
+// hides that.
 func (w *world) logged() logr.Logger {
 	if w.logger.GetSink() != nil {
 		return w.logger
@@ -323,7 +330,7 @@ func (w *world) logged() logr.Logger {
 	}, funcr.Options{})
 }
 
-// limits are those of the manager, for so many workers.
+// limits are those of the manager, for that many workers.
 func (w *world) limits() fairqueue.Limits {
 	limits := fairqueue.Limits{Workers: cmp.Or(w.concurrency, 2)}
 	if w.clock != nil {
@@ -332,7 +339,7 @@ func (w *world) limits() fairqueue.Limits {
 	return limits
 }
 
-// expectEvent waits for an event about an object that says all of that.
+// expectEvent waits for an event about an object whose message contains all of these words.
 func (w *world) expectEvent(reason string, about client.Object, words ...string) {
 	w.t.Helper()
 	expect.Event(w.t, w.seed, about, reason, words...)

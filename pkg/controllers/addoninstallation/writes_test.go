@@ -18,9 +18,9 @@ import (
 	"github.com/trellis-addons/trellis/test/given"
 )
 
-// What add-ons may write, and what they may not.
+// The objects that add-ons may write are restricted.
 
-// manifestOf is a manifest of so many ConfigMaps.
+// manifestOf is a manifest of a number of ConfigMaps.
 func manifestOf(prefix string, count int) string {
 	var manifests strings.Builder
 	for i := range count {
@@ -37,7 +37,8 @@ func (w *world) commit(repository, manifests string) {
 	}
 }
 
-// publishFrom makes or replaces the merged catalogue of an add-on: versions 1.0.0, 2.0.0, … are folder addon of a repository each.
+// publishFrom creates or replaces the merged catalogue of an add-on: versions 1.0.0, 2.0.0, … are folder addon of one
+// repository each.
 func (w *world) publishFrom(name string, kind kubermaticv1.CatalogueType, repositories ...string) {
 	w.t.Helper()
 	var versions []kubermaticv1.AddonVersion
@@ -50,14 +51,14 @@ func (w *world) publishFrom(name string, kind kubermaticv1.CatalogueType, reposi
 	w.publishVersions(name, kind, versions)
 }
 
-// expectSummary waits until Ready has the status and the reason and says the text.
+// expectSummary waits until Ready has the status and the reason and its message contains the words.
 func (w *world) expectSummary(object *kubermaticv1.AddonInstallation, status, reason string, words ...string) string {
 	w.t.Helper()
 	expect.HasCondition(w.t, w.seed, object, expect.Is(kubermaticv1.ConditionReady, status, reason, words...))
 	return meta.FindStatusCondition(object.Status.Conditions, kubermaticv1.ConditionReady).Message
 }
 
-// count is how many ConfigMaps of an installation the user cluster has.
+// count is the number of an installation's ConfigMaps in the user cluster.
 func (w *world) count(object *kubermaticv1.AddonInstallation) int {
 	w.t.Helper()
 	var list corev1.ConfigMapList
@@ -84,9 +85,8 @@ func (w *world) expectNothing(object *kubermaticv1.AddonInstallation) {
 	}
 }
 
-// AC40, AC41: What is restricted to Core catalogues is refused before anything is written or
-// recorded. Red when step allowed is taken out of the steps, stands behind the intent, or does not
-// look at the catalogue's type.
+// AC40, AC41: Objects restricted to Core catalogues are refused before anything is written or recorded. It fails if
+// step allowed is taken out of the steps, follows the intent, or ignores the catalogue's type.
 func TestRestrictedCustomAddonWritesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -130,7 +130,7 @@ func TestRestrictedCustomAddonWritesNothing(t *testing.T) {
 	})
 }
 
-// installInto is install, into a namespace that exists.
+// installInto is install with an existing target namespace.
 func (w *world) installInto(addon, namespace string, core bool) *kubermaticv1.AddonInstallation {
 	w.t.Helper()
 	object := given.Installation(w.namespace, addon, addon, namespace, func(made *kubermaticv1.AddonInstallation) {
@@ -140,7 +140,7 @@ func (w *world) installInto(addon, namespace string, core bool) *kubermaticv1.Ad
 	return object
 }
 
-// lookAgain asks for a look past caches and intervals.
+// lookAgain requests a reconciliation past caches and intervals.
 func (w *world) lookAgain(object *kubermaticv1.AddonInstallation) {
 	w.t.Helper()
 	w.edit(object, func(object *kubermaticv1.AddonInstallation) {
@@ -151,8 +151,8 @@ func (w *world) lookAgain(object *kubermaticv1.AddonInstallation) {
 	})
 }
 
-// AC46: An add-on of too many objects is refused before anything is written or recorded. Red when
-// neither the renderer nor Prepare counts objects, or the intent is recorded before they do.
+// AC46: An add-on of too many objects is refused before anything is written or recorded. It fails if neither the
+// renderer nor Prepare counts objects, or the intent is recorded before they do.
 func TestTooManyObjectsWriteNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -164,9 +164,8 @@ func TestTooManyObjectsWriteNothing(t *testing.T) {
 	w.expectNothing(object)
 }
 
-// AC32: When the path of an installed add-on becomes empty, what is installed stays, and the
-// condition says why. Red when NoManifestsError is not an outcome of its own but empties the
-// objects.
+// AC32: If the path of an installed add-on becomes empty, the installed objects stay, and the condition says why. It
+// fails if NoManifestsError has no outcome of its own but empties the objects.
 func TestEmptyPathOfAnInstalledAddonRemovesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -189,9 +188,8 @@ func TestEmptyPathOfAnInstalledAddonRemovesNothing(t *testing.T) {
 	}
 }
 
-// AC47: An upgrade that drops most of what is installed waits for an approval. Red when the share
-// is computed of the new inventory and the old one together: twenty new objects would let all eight
-// old ones go.
+// AC47: An upgrade that prunes most installed objects waits for an approval. It fails if the share is computed from the
+// new and the old inventory together: with twenty new objects all eight old ones could be pruned.
 func TestUpgradeThatDropsEverythingWaitsForApproval(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

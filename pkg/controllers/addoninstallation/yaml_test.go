@@ -17,7 +17,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// yamlOfValues is YAML that authors and users write, each with a map t.
+// yamlOfValues is YAML of authors and users, each with a map t.
 var yamlOfValues = map[string]string{
 	"override-behind": "base: &b {x: 1, z: 2}\nt: {<<: *b, x: 3}\n",
 	"override-before": "base: &b {x: 1, z: 2}\nt: {x: 3, <<: *b}\n",
@@ -27,11 +27,12 @@ var yamlOfValues = map[string]string{
 	"closed-by-dots":  "---\nt: {x: 3}\n...\n",
 }
 
-// showing prints what a chart is given as map t.
+// showing prints map t of a chart's values.
 const showing = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: shown}\ndata:\n  t: '{{ .Values.t | toJson }}'\n"
 
-// Values of a ConfigMap, of a valuesTemplate of the catalogue and of one of the installation are what `helm template -f` makes of them. Red
-// when a merge key with an override, or a document that is closed, is refused in any of these places or read otherwise.
+// Values of a ConfigMap, of a valuesTemplate of the catalogue and of one of the installation are read as by `helm
+// template -f`. It fails if a merge key with an override, or a closed document, is refused in any of these places or
+// read otherwise.
 func TestValuesAreReadAsHelmReadsThem(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -78,7 +79,7 @@ func TestValuesAreReadAsHelmReadsThem(t *testing.T) {
 	}
 }
 
-// shownByHelm is what `helm template -f` has the chart show of values.
+// shownByHelm is the chart's output of values with `helm template -f`.
 func (w *world) shownByHelm(chart map[string]string, text string) string {
 	w.t.Helper()
 	file := filepath.Join(w.t.TempDir(), "values.yaml")
@@ -93,7 +94,8 @@ func (w *world) shownByHelm(chart map[string]string, text string) string {
 	return rendered.Data["t"]
 }
 
-// Manifests are what kubectl makes of them. Red when a merge key with an override, or a document that is closed, is refused or read otherwise.
+// Manifests are read as by kubectl. It fails if a merge key with an override, or a closed document, is refused or read
+// otherwise.
 func TestManifestsAreReadAsKubectlReadsThem(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -129,7 +131,7 @@ func TestManifestsAreReadAsKubectlReadsThem(t *testing.T) {
 			what      string
 			want, got map[string]string
 		}{{"data", want.Data, got.Data}, {"labels", want.Labels, got.Labels}, {"annotations", want.Annotations, got.Annotations}} {
-			for key := range part.got { // ours
+			for key := range part.got { // our own keys
 				if strings.Contains(key, "kubermatic") {
 					delete(part.got, key)
 				}
@@ -141,7 +143,7 @@ func TestManifestsAreReadAsKubectlReadsThem(t *testing.T) {
 	}
 }
 
-// madeByKubectl is what kubectl reads of a manifest.
+// madeByKubectl is the object that kubectl reads from a manifest.
 func (w *world) madeByKubectl(text string) (made corev1.ConfigMap) {
 	w.t.Helper()
 	file := filepath.Join(w.t.TempDir(), "manifest.yaml")

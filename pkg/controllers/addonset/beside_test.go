@@ -11,12 +11,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
 	"github.com/trellis-addons/trellis/test/expect"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
-// team makes a namespace for Clusters outside of KKP.
+// team creates a namespace for Clusters outside of KKP.
 func (w *world) team() string {
 	w.t.Helper()
 	w.beside = &kit.Beside{}
@@ -31,7 +31,7 @@ func (w *world) neighbour(namespace, name string) target.Description {
 	return w.beside.Make(namespace, name, func(d *target.Description) { d.Labels = map[string]string{"world": w.catalogue} })
 }
 
-// of waits for what a set made in a Cluster outside of KKP.
+// of waits for the installation of an item that a set created in a Cluster outside of KKP.
 func (w *world) of(in target.Description, item string) *v1.AddonInstallation {
 	w.t.Helper()
 	found := &v1.AddonInstallation{}
@@ -57,7 +57,7 @@ func (w *world) here(namespace string) string {
 	return strings.Join(names, " ")
 }
 
-// two items, the second of which depends on the first, which takes values by the Cluster's name.
+// two gives a set two items. The second depends on the first, which reads values by the Cluster's name.
 func two(of *v1.AddonSet) {
 	log := of.Spec.Addons[0]
 	log.Name, log.AddonRef = "log", v1.AddonReference{Name: "log", Version: "1.x"}
@@ -67,9 +67,9 @@ func two(of *v1.AddonSet) {
 	of.Spec.Rollout.Groups, of.Spec.Rollout.MaxConcurrency = nil, new(intstr.FromString("100%"))
 }
 
-// TestASetIsOnEachClusterOfANamespace: a set selects two Clusters outside of KKP in one namespace, and KKP's of the name elsewhere. Red when
-// names are not the cluster's, when one waits for the other's, when a cluster is counted for another, and when what one loses its
-// neighbour loses, or is written for it.
+// TestASetIsOnEachClusterOfANamespace: a set selects two Clusters outside of KKP in one namespace, and KKP's of the
+// same name elsewhere. The test fails when names are not the cluster's, when one waits for the other's, when a
+// cluster is counted for another, and when a change of one cluster affects its neighbour.
 func TestASetIsOnEachClusterOfANamespace(t *testing.T) {
 	w := newWorld(t, 1, 0)
 	team := w.team()
@@ -112,8 +112,8 @@ func TestASetIsOnEachClusterOfANamespace(t *testing.T) {
 	}
 }
 
-// TestWhatIsPendingNamesItemsInAllClusters turns red when a paused set tells a change once for each cluster, by the names of installations,
-// and when clusters of one name are told as one.
+// TestWhatIsPendingNamesItemsInAllClusters fails when a paused set reports a change once per cluster, by the names of
+// installations, and when clusters of one name are reported as one.
 func TestWhatIsPendingNamesItemsInAllClusters(t *testing.T) {
 	w := newWorld(t, 1, 0)
 	team := w.team()
@@ -130,20 +130,21 @@ func TestWhatIsPendingNamesItemsInAllClusters(t *testing.T) {
 	w.write(of)
 	w.says(of, v1.ReasonPaused)
 	expect.Object(t, w.seed, copyOf(of), func(found *v1.AddonSet) error {
-		var told []string
+		var reported []string
 		for _, one := range found.Status.Pending {
-			told = append(told, fmt.Sprintf("%s %s %d", one.Change, one.Item, one.Clusters))
+			reported = append(reported, fmt.Sprintf("%s %s %d", one.Change, one.Item, one.Clusters))
 		}
-		slices.Sort(told)
-		if got := strings.Join(told, ","); got != "Blocked site 3,Remove web 3" {
+		slices.Sort(reported)
+		if got := strings.Join(reported, ","); got != "Blocked site 3,Remove web 3" {
 			return fmt.Errorf("pending is %s", got)
 		}
 		return nil
 	})
 }
 
-// TestANeighboursInstallationsAreNoneOfASets: in one of two Clusters somebody has the add-on already, and somebody gave an installation of
-// that one the name that the set has in a third. Red when the second is blocked by the first's, and when what is another cluster's is written.
+// TestANeighboursInstallationsAreNoneOfASets: in one of two Clusters a user has installed the add-on already, and an
+// installation of that Cluster has the name that the set uses in a third. The test fails when the first Cluster's
+// installation blocks the second Cluster, and when an installation of another cluster is written.
 func TestANeighboursInstallationsAreNoneOfASets(t *testing.T) {
 	w := newWorld(t, 0, 0)
 	team := w.team()
@@ -160,21 +161,21 @@ func TestANeighboursInstallationsAreNoneOfASets(t *testing.T) {
 	w.open(of, 1)
 	w.of(second, "web")
 	found := w.says(of, v1.ReasonComplete, func(c v1.ClusterCounts) bool { return c.Blocked == 2 })
-	var told []string
+	var reported []string
 	for _, one := range found.Status.Clusters {
-		told = append(told, one.Name+" "+one.Reason)
+		reported = append(reported, one.Name+" "+one.Reason)
 	}
-	slices.Sort(told)
-	if want := fmt.Sprintf("%s/%s NameTaken,%s/%s NameTaken", team, first.Name, team, third.Name); strings.Join(told, ",") != want {
-		t.Errorf("it tells of %v, want %s", told, want)
+	slices.Sort(reported)
+	if want := fmt.Sprintf("%s/%s NameTaken,%s/%s NameTaken", team, first.Name, team, third.Name); strings.Join(reported, ",") != want {
+		t.Errorf("it tells of %v, want %s", reported, want)
 	}
 	if got, want := w.here(team), "mine prod-2.web prod-3.web"; got != want {
 		t.Errorf("there are %s, want %s", got, want)
 	}
 }
 
-// TestTheAddonOfAnItemIsNotChangedInPlace turns red when an item that names another add-on is written onto its installation, which can't
-// become that.
+// TestTheAddonOfAnItemIsNotChangedInPlace fails when an item that names another add-on is written to its
+// installation, whose add-on can't change.
 func TestTheAddonOfAnItemIsNotChangedInPlace(t *testing.T) {
 	w := newWorld(t, 1, 0)
 	w.offers("web", "1.0.0")

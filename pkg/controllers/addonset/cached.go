@@ -11,16 +11,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
 )
 
-// caches are what the manager's cache has of installations and namespaces, looked up one by one: an
-// edit walks over all of them, and a list copies each. What is found is shared, and only read.
+// caches look up installations and namespaces in the manager's cache one by one: an edit visits all of them, and a
+// list copies each. Results are shared, and only read.
 type caches struct {
 	installations, namespaces held
-	sights                    sights
+	observations              observations
 }
 
 // held is one kind in the manager's cache.
@@ -47,12 +47,12 @@ func cachesOf(mgr ctrl.Manager) (caches, error) {
 	return found, nil
 }
 
-// notSyncedError says that a cache does not have yet all that there is.
+// notSyncedError reports that a cache is not filled yet.
 type notSyncedError struct{ of string }
 
 func (e *notSyncedError) Error() string { return "the cache of " + e.of + " is not filled yet" }
 
-// in a cluster that was found, or is asked for.
+// in returns the installations in a cluster that was found, or requested.
 func (c *caches) in(of target.Ref) (byName, error) {
 	if !c.installations.HasSynced() {
 		return nil, &notSyncedError{"installations"}
@@ -64,15 +64,14 @@ func (c *caches) in(of target.Ref) (byName, error) {
 	found := make(byName, len(cached))
 	for _, object := range cached {
 		if one, isInstallation := object.(*v1.AddonInstallation); isInstallation && of.Has(one) {
-			found[one.Name] = c.sights.of(one)
+			found[one.Name] = c.observations.of(one)
 		}
 	}
 	return found, nil
 }
 
-// all installations, by the cluster that they ask for. Of tens of thousands, each cluster's are found
-// sooner so than by asking for one after the other. The maps are the caches' own: they are read under
-// the mutex only.
+// all returns all installations, by the cluster that they name. Of tens of thousands, this finds each cluster's
+// faster than one request per cluster. The maps are the caches' own: they are read only under the mutex.
 func (c *caches) all() (map[cluster.Key]byName, error) {
 	if !c.installations.HasSynced() {
 		return nil, &notSyncedError{"installations"}
@@ -80,16 +79,16 @@ func (c *caches) all() (map[cluster.Key]byName, error) {
 	listed := c.installations.GetIndexer().List()
 	for _, object := range listed {
 		if one, isInstallation := object.(*v1.AddonInstallation); isInstallation {
-			c.sights.of(one)
+			c.observations.of(one)
 		}
 	}
-	if len(c.sights.byObject) != len(listed) { // the events of some are still to come
-		c.sights.forgetAllBut(listed)
+	if len(c.observations.byObject) != len(listed) { // some of their events have not arrived yet
+		c.observations.forgetAllBut(listed)
 	}
-	return c.sights.byCluster, nil
+	return c.observations.byCluster, nil
 }
 
-// elsewhere says of names in a cluster's namespace whether an installation of another cluster has them.
+// elsewhere returns a function that reports whether an installation of another cluster of the namespace has a name.
 func (c *caches) elsewhere(of target.Ref) func(name string) bool {
 	return func(name string) bool {
 		object, isThere, err := c.installations.GetIndexer().GetByKey(of.Namespace + "/" + name)
@@ -98,7 +97,7 @@ func (c *caches) elsewhere(of target.Ref) func(name string) bool {
 	}
 }
 
-// isOpen says whether a namespace can be written to: it is there, and is not being deleted.
+// isOpen reports whether a namespace can be written to: it exists, and is not being deleted.
 func (c *caches) isOpen(namespace string) (bool, error) {
 	if !c.namespaces.HasSynced() {
 		return false, &notSyncedError{"namespaces"}

@@ -11,19 +11,21 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/installation"
-	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
+	"github.com/trellis-addons/trellis/pkg/fleet/installation"
+	"github.com/trellis-addons/trellis/pkg/fleet/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/values"
 )
 
-// offers are what the catalogues of a seed have. They don't change.
+// offers are the contents of a seed's catalogues. They don't change.
 type offers struct {
-	// entries by add-on; nil for one that no catalogue has.
+	// entries by add-on; nil if no catalogue has the add-on.
 	entries map[string]*catalogue.Entry
-	// kkp is the platform's version; empty: not known.
+	// unknown are the messages about add-ons without an entry.
+	unknown map[string]string
+	// kkp is the platform's version; empty if unknown.
 	kkp         string
 	preReleases bool
-	// platform are the platform's values by item, of those that name a Secret.
+	// platform are the platform's values by item, for items that name a Secret.
 	platform map[string]platformValues
 	marks    *mergedcatalogue.Marks
 }
@@ -31,18 +33,18 @@ type offers struct {
 // choice is the version that an item gets in some cluster, or why it gets none.
 type choice struct {
 	version, digest string
-	// unfit says that what is applied does not fit the cluster's Kubernetes any more, or the one that it
-	// waits to get, and the choice does.
+	// unfit says that the applied version no longer fits the cluster's Kubernetes, or the version that the cluster
+	// waits for, and that the choice does.
 	unfit bool
-	// reason is empty where there is a choice. What is there stays then as it is.
+	// reason is empty if there is a choice. Otherwise an existing installation stays as it is.
 	reason, message string
-	// quiet says that staying is all that is to be done.
+	// quiet says that keeping the installation is enough, and no problem is reported.
 	quiet bool
-	// prepared is the intent that most clusters get by the choice; nil before one did.
+	// prepared is the intent that most clusters get by the choice; nil before the first did.
 	prepared *prepared
 }
 
-// resolver chooses for a set, each choice once. It is for one goroutine.
+// resolver chooses for a set, and makes each choice once. It is for one goroutine.
 type resolver struct {
 	set      *set
 	offers   *offers
@@ -51,7 +53,7 @@ type resolver struct {
 	prepared map[preparedKey]*prepared
 }
 
-// selectFunc is catalogue.Select, or what counts its calls.
+// selectFunc is catalogue.Select, or a function that counts its calls.
 type selectFunc func(
 	entry *catalogue.Entry, wanted, installed string, platform catalogue.Platform, options catalogue.SelectOptions,
 ) (catalogue.Selection, catalogue.Refusal)
@@ -65,19 +67,19 @@ type choiceKey struct {
 
 type preparedKey struct {
 	item, version, digest string
-	// overrides are the numbers of those that match, as bits.
+	// overrides are the numbers of the matching ones, as bits.
 	overrides uint64
 	landing   installation.Landing
-	// cluster is empty where the intent does not depend on its name.
+	// cluster is empty if the intent does not depend on the cluster's name.
 	cluster string
 }
 
-// prepared is the intent of an item, without a namespace. It is shared among clusters, and doesn't change.
+// prepared is the intent of an item, without a namespace. Clusters share it, and it doesn't change.
 type prepared struct {
 	intent  installation.Intent
 	digest  string
 	problem string
-	// template is that of the version; nil where it is not known.
+	// template is that of the version; nil if it is unknown.
 	template *v1.Template
 }
 
@@ -87,7 +89,7 @@ func newResolver(of *set, from *offers) *resolver {
 	}
 }
 
-// choose the version of an item on a cluster like this, with that installed version.
+// choose chooses the version of an item for a cluster like this, with that installed version.
 func (r *resolver) choose(of *item, in *place, installed string) *choice {
 	next := in.next
 	if comesWith(r.set, in, r.offers) {
@@ -107,7 +109,7 @@ func (r *resolver) selectVersion(of *item, in *place, next []string, installed s
 	entry := r.offers.entries[of.addon()]
 	if entry == nil {
 		return choice{
-			reason: v1.ReasonAddonUnknown, message: fmt.Sprintf("no catalogue has add-on %q", of.addon()), quiet: installed != "",
+			reason: v1.ReasonAddonUnknown, message: r.offers.unknown[of.addon()], quiet: installed != "",
 		}
 	}
 	if installed == "" && r.landingOf(of, nil).Namespace == "" {
@@ -133,8 +135,8 @@ func (r *resolver) selectVersion(of *item, in *place, next []string, installed s
 	return chosen
 }
 
-// prepare the intent of an item for a cluster, by a choice; wanted has its version and digest, or
-// those that stay.
+// prepare returns the intent of an item for a cluster, by a choice; wanted has the new version and digest, or those
+// that stay.
 func (r *resolver) prepare(of *item, by *choice, wanted preparedKey, in *place) *prepared {
 	wanted.item, wanted.overrides = string(of.Name), r.matching(of, in.labels)
 	isCommon := by.reason == "" && wanted.overrides == 0 && wanted.landing == r.landingOf(of, nil)
@@ -155,8 +157,8 @@ func (r *resolver) prepare(of *item, by *choice, wanted preparedKey, in *place) 
 	return known
 }
 
-// landingOf an item. Live is nil where nothing is.
-func (r *resolver) landingOf(of *item, live *sight) installation.Landing {
+// landingOf is the namespace that an item is installed in. Argument live is nil without an installation.
+func (r *resolver) landingOf(of *item, live *observation) installation.Landing {
 	var there, offered installation.Landing
 	if live != nil {
 		there = installation.Landing{Namespace: live.asked.targetNamespace, Create: live.Spec.CreateNamespace}
@@ -190,7 +192,7 @@ func (r *resolver) makeIntent(of *item, key preparedKey, in string) *prepared {
 		return &prepared{problem: err.Error()}
 	}
 	template := r.templateOf(of, key.version)
-	if template != nil { // what else a cluster has may fill in what is required
+	if template != nil { // the cluster's other values may fill in required ones
 		if err := values.CheckForm(template.FormSpec, merged, nil); err != nil {
 			return &prepared{problem: err.Error()}
 		}
@@ -230,7 +232,7 @@ func (r *resolver) makeIntent(of *item, key preparedKey, in string) *prepared {
 	return made
 }
 
-// templateOf a version of an item's add-on; nil: none is known.
+// templateOf is the template of a version of an item's add-on; nil if none is known.
 func (r *resolver) templateOf(of *item, version string) *v1.Template {
 	entry := r.offers.entries[of.addon()]
 	if entry == nil {
@@ -242,7 +244,7 @@ func (r *resolver) templateOf(of *item, version string) *v1.Template {
 	return nil
 }
 
-// clusterName stands for the Cluster's name in names of valuesFrom.
+// clusterName is the placeholder for the Cluster's name in names of valuesFrom.
 const clusterName = "$(cluster)"
 
 func namesCluster(of *item) bool {
@@ -266,7 +268,7 @@ func sourceName(source v1.ValuesSource) string {
 	return ""
 }
 
-// named are sources with the name of the Cluster in theirs.
+// named are the sources, with the Cluster's name in place of the placeholder.
 func named(sources []v1.ValuesSource, in string) []v1.ValuesSource {
 	var result []v1.ValuesSource
 	for i := range sources {
@@ -284,7 +286,7 @@ func named(sources []v1.ValuesSource, in string) []v1.ValuesSource {
 	return result
 }
 
-// installationNames are those of items, in KKP's namespaces.
+// installationNames are the names of items' installations in KKP's namespaces.
 func installationNames(items []v1.AddonName) []v1.InstallationName {
 	names := make([]v1.InstallationName, 0, len(items))
 	for _, item := range items {
@@ -293,7 +295,7 @@ func installationNames(items []v1.AddonName) []v1.InstallationName {
 	return names
 }
 
-// permissions of an item, each with the annotation that gives it to an installation.
+// permissions of an item, each with the annotation that grants it to an installation.
 var permissions = []struct {
 	permission v1.Permission
 	annotation string

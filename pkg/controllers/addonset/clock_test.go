@@ -22,8 +22,9 @@ func (ahead) Now() time.Time { return time.Now().Add(time.Hour) }
 // Since implements clock.PassiveClock.
 func (a ahead) Since(at time.Time) time.Duration { return a.Now().Sub(at) }
 
-// RS39: A set that rolled by a clock that was an hour ahead halts at a broken canary, and rolls its fix, once the clock is right.
-// Red when a revision begins by the one before, an hour from now, where it was an hour ahead.
+// TestAClockThatIsSetBackHoldsNothingUp (RS39): A set that rolled by a clock that was an hour ahead halts at a broken
+// canary, and rolls its fix, once the clock is right. The test fails when a revision starts at the time of the
+// previous one, an hour from now, after the clock was ahead.
 func TestAClockThatIsSetBackHoldsNothingUp(t *testing.T) {
 	w := newWorld(t, 4, 1, standins.Rule{Act: standins.Act{Takes: 100 * time.Millisecond}})
 	w.offers("web", "1.0.0")

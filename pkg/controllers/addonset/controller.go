@@ -15,34 +15,32 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
-	"github.com/trellis-addons/trellis/pkg/rollout"
-	"github.com/trellis-addons/trellis/pkg/target"
-	"github.com/trellis-addons/trellis/pkg/waves"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
+	"github.com/trellis-addons/trellis/pkg/fleet/mergedcatalogue"
+	"github.com/trellis-addons/trellis/pkg/fleet/rollout"
+	"github.com/trellis-addons/trellis/pkg/fleet/waves"
 )
 
 // Options are the controller's settings.
 type Options struct {
-	// CatalogueNamespace holds the merged catalogues and the copies of sets. Default:
-	// addon-catalogue.
+	// CatalogueNamespace has the merged catalogues and the copies of sets. Default: addon-catalogue.
 	CatalogueNamespace string
 	// WorkerName restricts the controller to Clusters with that label; empty: those without.
 	WorkerName string
-	// AllowPrereleases lets a platform that is a pre-release lie in ranges that name none.
+	// AllowPrereleases says that a platform of a pre-release version matches ranges that name no pre-release.
 	AllowPrereleases bool
-	// Concurrency is the number of clusters worked on at a time. Default: 8.
+	// Concurrency is the number of clusters that are reconciled at a time. Default: 8.
 	Concurrency int
-	// StatusInterval is the time between two writes of a set's status, after the first three of a change. Default: 2 s.
+	// StatusInterval is the time between two writes of a set's status, after the first three writes of a change. Default: 2 s.
 	StatusInterval time.Duration
 }
 
-// Dependencies are what the controller works with.
+// Dependencies are the clients and settings that the controller uses.
 type Dependencies struct {
-	// Client reads from the manager's cache: of AddonCatalogues the merged ones, of AddonSets the
-	// copies.
+	// Client reads from the manager's cache. Of AddonCatalogues it has the merged ones, of AddonSets the copies.
 	Client client.Client
 	Marks  *mergedcatalogue.Marks
 	// Reader reads past the cache.
@@ -52,38 +50,39 @@ type Dependencies struct {
 	Live     cluster.LiveReader
 	Clock    clock.PassiveClock
 	Options  Options
-	// Core are the figures of the Core set, which another controller carries out: metrics are over the
-	// sets of both types. Nil: there is none.
+	// Core returns the figures of the Core set, which another controller carries out: the metrics cover sets of both
+	// types. Nil if there is none.
 	Core func() (clusters v1.ClusterCounts, reason string, moves int64)
 }
 
-// Reconciler is the AddonSetController. It has two queues: requests of the one name a set, requests
-// of the other are those of cluster.Request.
+// Reconciler is the AddonSetController. It has two queues: requests of one name a set, requests of the other are
+// those of cluster.Request.
 type Reconciler struct {
 	Dependencies
 	setFailures, clusterFailures loop.Failures
 	moved                        moveCounter
 
-	// mutex is for all that follows: what is known of sets and clusters. Nothing is called under it
-	// but caches.
+	// mutex protects all following fields, the memory about sets and clusters. Under it only caches are called.
 	mutex sync.Mutex
-	// passed are the names of copies that were read, and started says that all were that there are:
-	// before, who wants what is not known, and nothing is written.
+	// passed are the names of copies that were read, and started says that all existing ones were: before that, the
+	// claims of sets are unknown, and nothing is written.
 	passed map[string]bool
-	// unsure are the copies that are there and can't be gone by: not marked, refused, or not taken yet.
-	unsure map[string]*claims
-	// seen are the copies of which it is known what they may want, as they were then.
-	seen    map[string]seen
-	started bool
-	sets    map[string]*running
-	rivals  *rivals
-	// entries are those of the add-ons that sets depend on.
+	// unusable are the existing copies that can't be used: not marked, refused, or not read into memory yet.
+	unusable map[string]*claims
+	// seen has, by name, each copy whose possible claims are known, in the state in which they were noted.
+	seen        map[string]seen
+	started     bool
+	sets        map[string]*running
+	competitors *competitors
+	// entries are the catalogue entries of the add-ons that sets depend on.
 	entries map[string]*catalogue.Entry
+	// unknown are the messages about those of them that no catalogue has.
+	unknown map[string]string
 	// platform are the platform's values, by set and item.
 	platform map[string]map[string]platformValues
-	// secrets has the Secrets of the platform; nil where the controller is not set up.
+	// secrets reads the Secrets of the platform; nil if the controller is not set up.
 	secrets client.Reader
-	// present are the clusters that there are, selected by a set or not.
+	// present are the existing clusters, selected by a set or not.
 	present map[cluster.Key]bool
 	caches  caches
 	written waves.Written
@@ -97,45 +96,44 @@ type running struct {
 	// revision and startedAt are in the status of the copy; empty before the first.
 	revision  string
 	startedAt time.Time
-	// revised is the resolver, of the set and its catalogues, that the revision was taken with last.
+	// revised is the resolver, of the set and its catalogues, of the last revision.
 	revised *resolver
-	// contents, by item, and kkp, the platform's version, are what the revision was taken from.
+	// contents, by item, and kkp, the platform's version, are the basis of the revision.
 	contents map[string]string
 	kkp      string
 	// counted says that every cluster was counted, with this set, revision and catalogue.
 	counted bool
-	// isHeld says that something in some cluster waits for a copy that can't be gone by.
+	// isHeld says that a change in some cluster waits for a copy that can't be used.
 	isHeld bool
 	tally  *rollout.Tally
-	// first are the contents that were seen first after a start, where those of the revision are not
-	// known; nil as a rule.
+	// first are the first contents that were read after a start, if those of the revision are unknown; usually nil.
 	first map[string]string
-	// clusters by their name among all of the seed are those in the tally, and names theirs by key.
+	// clusters are those in the tally, by their name among all clusters of the seed, and names are these names by key.
 	clusters map[string]*known
 	names    map[cluster.Key]string
-	// granted are names of clusters that were granted places: a halt looks at no others.
+	// granted are names of clusters that were granted places: a halt checks no others.
 	granted map[string]bool
-	// guard says which removals wait.
+	// guard says which removals wait for approval.
 	guard waves.Guard
-	// decided last, and the status that was written last.
+	// decision is the last decision, and shown the status that was written last.
 	decision rollout.Decision
 	shown    shown
 }
 
-// known is what is kept of one cluster.
+// known is the memory about one cluster.
 type known struct {
 	key cluster.Key
 	waves.Move
-	// repairs says that others changed what the set wrote.
+	// repairs says that other clients changed fields that the set wrote.
 	repairs bool
 }
 
-// queues wake passes.
+// queues start reconciliations.
 type queues struct {
 	sets, clusters workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
-// New makes the controller.
+// New returns the controller, with defaults for options that are not set.
 func New(dependencies Dependencies) *Reconciler {
 	options := &dependencies.Options
 	options.CatalogueNamespace = cmp.Or(options.CatalogueNamespace, "addon-catalogue")
@@ -145,63 +143,61 @@ func New(dependencies Dependencies) *Reconciler {
 		dependencies.Clock = clock.RealClock{}
 	}
 	return &Reconciler{
-		Dependencies: dependencies, sets: map[string]*running{}, rivals: newRivals(nil), entries: map[string]*catalogue.Entry{},
-		written: waves.Written{}, passed: map[string]bool{}, unsure: map[string]*claims{}, seen: map[string]seen{},
-		platform: map[string]map[string]platformValues{},
+		Dependencies: dependencies, sets: map[string]*running{}, competitors: newCompetitors(nil), entries: map[string]*catalogue.Entry{},
+		unknown: map[string]string{}, written: waves.Written{}, passed: map[string]bool{}, unusable: map[string]*claims{},
+		seen: map[string]seen{}, platform: map[string]map[string]platformValues{},
 	}
 }
 
-// reconcileSet makes one pass over a set: what it is, how its clusters stand, which may move.
+// reconcileSet reconciles a set: its content, the state of its clusters, and which of them may move.
 func (r *Reconciler) reconcileSet(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	f := &setFacts{name: request.Name}
 	outcome := r.setFailures.BackOff(request.Name, loop.Run(ctx, r.setSteps(), f))
-	if retry, failed := outcome.(loop.RetryAt); failed {
-		log.FromContext(ctx).Info("a pass over an AddonSet failed", "problem", retry.Message, "after", retry.After.String())
+	if outcome.Is(loop.RetryAt) {
+		log.FromContext(ctx).Info("reconciling an AddonSet failed", "problem", outcome.Message, "after", outcome.Recheck.String())
 	}
 	return loop.Result(outcome), nil
 }
 
-// reconcileCluster makes one pass over a cluster: how it stands in every set, and the writes of
-// those that may move it.
+// reconcileCluster reconciles a cluster: its state in every set, and the writes of those sets that may move it.
 func (r *Reconciler) reconcileCluster(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	f := &clusterFacts{asked: cluster.Requested(request)}
 	outcome := r.clusterFailures.BackOff(request.String(), loop.Run(ctx, r.clusterSteps(), f))
-	if retry, failed := outcome.(loop.RetryAt); failed {
-		if !f.next.IsZero() { // time alone may change how it stands
-			retry.After = min(retry.After, max(f.next.Sub(r.Clock.Now()), time.Millisecond))
-			outcome = retry
+	if outcome.Is(loop.RetryAt) {
+		if !f.next.IsZero() { // time alone may change its state
+			outcome.Recheck = min(outcome.Recheck, max(f.next.Sub(r.Clock.Now()), time.Millisecond))
 		}
-		log.FromContext(ctx).Info("a pass over a cluster's sets failed", "problem", retry.Message, "after", retry.After.String())
+		log.FromContext(ctx).Info("reconciling a cluster's sets failed", "problem", outcome.Message, "after", outcome.Recheck.String())
 	}
 	return loop.Result(outcome), nil
 }
 
-// setFacts are what a pass over a set knows.
+// setFacts are the findings of one reconciliation of a set.
 type setFacts struct {
 	name string
 	copy *v1.AddonSet
-	// set as it was read.
+	// set is the set as it was read.
 	set     *set
 	running *running
-	// revision that the set has now.
+	// revision is the one that the set has now.
 	revision, kkp string
 	contents      map[string]string
-	// next is when to come back; 0: never.
+	// next is the delay until the next reconciliation; 0: none.
 	next time.Duration
-	// gateProblem says why annotation gate can't be read; nil as a rule.
+	// gateProblem is why annotation gate can't be read; usually nil.
 	gateProblem error
 }
 
-// clusterFacts are what a pass over a cluster knows.
+// clusterFacts are the findings of one reconciliation of a cluster.
 type clusterFacts struct {
 	asked target.Ref
-	// problem is why nothing is written in this pass, or no more; nil as a rule. Unasked is the
-	// installation of which the API server could not be asked; empty where that is not the problem.
+	// problem is why nothing, or nothing more, is written in this reconciliation; usually nil. unasked is the
+	// installation about which the API server could not be asked; empty if that is not the problem.
 	problem error
 	unasked string
 	tasks   []task
-	// next is when to come back; zero: never.
+	// next is the time of the next reconciliation; zero: none.
 	next time.Time
 }
 
-func failed(err error) loop.Outcome { return loop.RetryAt{Message: err.Error()} }
+func failed(err error) *loop.Outcome { return &loop.Outcome{Kind: loop.RetryAt, Message: err.Error()} }

@@ -12,17 +12,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/rollout"
-	"github.com/trellis-addons/trellis/pkg/target"
-	"github.com/trellis-addons/trellis/pkg/waves"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
+	"github.com/trellis-addons/trellis/pkg/fleet/rollout"
+	"github.com/trellis-addons/trellis/pkg/fleet/waves"
 )
 
-// count every cluster, where the set, its revision or what it depends on changed: one walk over
-// what the caches have. The caches are read under the mutex, so that what is written meanwhile
-// counts.
-func (r *Reconciler) count(ctx context.Context, f *setFacts) loop.Outcome {
+// count counts every cluster if the set, its revision or its dependencies changed, in one walk over the caches. They
+// are read under the mutex, so that concurrent writes count.
+func (r *Reconciler) count(ctx context.Context, f *setFacts) *loop.Outcome {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if f.running.counted {
@@ -54,7 +53,7 @@ func (r *Reconciler) count(ctx context.Context, f *setFacts) loop.Outcome {
 		if err != nil {
 			return failed(err)
 		}
-		r.standIn(f.running, in)
+		r.countIn(f.running, in)
 	}
 	for name := range f.running.clusters {
 		if !seen[name] {
@@ -69,8 +68,8 @@ func (r *Reconciler) count(ctx context.Context, f *setFacts) loop.Outcome {
 	return nil
 }
 
-// wakeWorking wakes the clusters of a set that are to be written, or that time changes. The mutex
-// is held.
+// wakeWorking wakes the clusters of a set that need writes, or whose state depends on time. The caller holds the
+// mutex.
 func (r *Reconciler) wakeWorking(of *running) {
 	for _, name := range slices.Sorted(maps.Keys(of.clusters)) {
 		if one := of.clusters[name]; one.hasWork() && of.writes() || !one.Next.IsZero() {
@@ -79,13 +78,13 @@ func (r *Reconciler) wakeWorking(of *running) {
 	}
 }
 
-// concerns says whether a cluster is one to count: it has a namespace, lives and is not another
-// worker's.
+// concerns reports whether a cluster is counted: it has a namespace, is not being deleted, and belongs to this
+// worker.
 func (r *Reconciler) concerns(found target.Description) bool {
 	return found.Namespace != "" && !found.Deleted && cluster.BelongsTo(found, r.Options.WorkerName)
 }
 
-// allOf a cluster among all installations: those of KKP's may name it or not.
+// allOf selects a cluster's installations among all: those of a KKP Cluster may name it or not.
 func allOf(of target.Ref, installations map[cluster.Key]byName) byName {
 	found := installations[cluster.KeyOf(of)]
 	for _, by := range cluster.KeysOf(of)[1:] {
@@ -94,15 +93,14 @@ func allOf(of target.Ref, installations map[cluster.Key]byName) byName {
 		case found == nil:
 			found = named
 		default:
-			found = maps.Clone(found) // they are shared
+			found = maps.Clone(found) // the maps are shared
 			maps.Copy(found, named)
 		}
 	}
 	return found
 }
 
-// placeOf a cluster, with what was written over what the cache has of its installations. The mutex
-// is held.
+// placeOf describes a cluster, with written installations merged into those of the cache. The caller holds the mutex.
 func (r *Reconciler) placeOf(found *target.Description, live byName, seed string) (*place, error) {
 	isOpen, err := r.caches.isOpen(found.Namespace)
 	if err != nil {
@@ -128,8 +126,8 @@ func (r *Reconciler) placeOf(found *target.Description, live byName, seed string
 	return in, nil
 }
 
-// askedBy annotation initial-installations. What can't be read asks for nothing: it is the addon
-// controller's to refuse.
+// askedBy reads annotation initial-installations. An unreadable one requests nothing: the addon controller refuses
+// it.
 func askedBy(annotations map[string]string) []asked {
 	text := annotations[v1.AnnotationInitialInstallations]
 	if text == "" {
@@ -153,9 +151,9 @@ func askedBy(annotations map[string]string) []asked {
 	return found
 }
 
-// standIn finds out how a cluster stands in a set, and counts it. The mutex is held.
-func (r *Reconciler) standIn(of *running, in *place) (planned plan, counted rollout.Standing) {
-	planned = planner{of.resolver, r.rivals}.planFor(in)
+// countIn determines the state of a cluster in a set, and counts it. The caller holds the mutex.
+func (r *Reconciler) countIn(of *running, in *place) (planned plan, counted rollout.ClusterStatus) {
+	planned = planner{of.resolver, r.competitors}.planFor(in)
 	of.isHeld = of.isHeld || planned.isHeld
 	key, name := in.key(), in.ref.LongName()
 	one := of.clusters[name]
@@ -176,24 +174,25 @@ func (r *Reconciler) standIn(of *running, in *place) (planned plan, counted roll
 	now := r.Clock.Now()
 	about := planned.factsOf(in, of.removal)
 	about.LeftOut = of.leaveOut.Has(name)
-	found := waves.StandingOf(about, waves.Course{
+	found := waves.ClusterStatusOf(about, waves.Course{
 		Strategy: of.moves(), StartedAt: of.startedAt, Now: now, Waiting: of.guard.Waiting,
 		Halted: waves.IsHalted(&of.shown.status, of.revision),
 	})
 	one.repairs = planned.repairs()
-	one.Stand(found, r.written.DoubtedAt(key), now)
+	one.SetStatus(found, r.written.UnknownSince(key), now)
 	if !one.IsGranted() {
 		delete(of.granted, name)
 	}
 	of.guard.Note(name, waves.Holding{Installations: len(planned.mine), Keep: planned.keeps(of.set)}, found.Removals)
-	of.tally.Put(name, one.Standing.Standing)
-	return planned, one.Standing.Standing
+	of.tally.Put(name, one.ClusterStatus.ClusterStatus)
+	return planned, one.ClusterStatus.ClusterStatus
 }
 
-// writes says whether the set may write: a paused one only what its deletion asks for.
+// writes reports whether the set may write: a paused one writes only for its deletion.
 func (r *running) writes() bool { return !r.paused || r.deleting }
 
-// drop a cluster in which the set has and wants nothing, or that is gone.
+// drop removes a cluster from the count: it is deleted, or the set neither has an installation there nor should have
+// one.
 func (r *running) drop(name string) {
 	if one := r.clusters[name]; one != nil {
 		r.forgetName(name, one.key)
@@ -204,18 +203,18 @@ func (r *running) drop(name string) {
 	r.tally.Drop(name)
 }
 
-// forgetName of a cluster, where a key was its: KKP's namespaces may be another's.
+// forgetName drops the name of a key that belonged to this cluster: KKP's namespaces may belong to another by now.
 func (r *running) forgetName(name string, key cluster.Key) {
 	if r.names[key] == name {
 		delete(r.names, key)
 	}
 }
 
-// hasWork says whether a cluster is to be written.
+// hasWork reports whether a cluster needs writes.
 func (k *known) hasWork() bool { return k.IsGranted() || k.repairs }
 
-// stand finds out how a cluster stands in every set, and what is to be written there.
-func (r *Reconciler) stand(ctx context.Context, f *clusterFacts) loop.Outcome {
+// countCluster determines the state of a cluster in every set, and the writes that it needs.
+func (r *Reconciler) countCluster(ctx context.Context, f *clusterFacts) *loop.Outcome {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	in, err := r.look(ctx, f.asked)
@@ -232,7 +231,7 @@ func (r *Reconciler) stand(ctx context.Context, f *clusterFacts) loop.Outcome {
 			r.leave(of, cluster.KeyOf(f.asked))
 			continue
 		}
-		planned := r.standAnew(f, of, in)
+		planned := r.countAgain(f, of, in)
 		one := of.clusters[in.ref.LongName()]
 		if one == nil {
 			continue
@@ -247,7 +246,7 @@ func (r *Reconciler) stand(ctx context.Context, f *clusterFacts) loop.Outcome {
 	return nil
 }
 
-// notePresent notes whether a cluster is there. The mutex is held.
+// notePresent notes whether a cluster exists. The caller holds the mutex.
 func (r *Reconciler) notePresent(asked target.Ref, in *place) {
 	had := len(r.present) > 0
 	if in == nil {
@@ -258,8 +257,8 @@ func (r *Reconciler) notePresent(asked target.Ref, in *place) {
 	r.wakeEmpty(had)
 }
 
-// wakeEmpty wakes sets that select no cluster, where there had been one and none is left, or the other way
-// round. The mutex is held.
+// wakeEmpty wakes sets that select no cluster when the last cluster was deleted, or the first one created. The caller
+// holds the mutex.
 func (r *Reconciler) wakeEmpty(had bool) {
 	for name, of := range r.sets {
 		if had != (len(r.present) > 0) && of.tally.Counts().Selected == 0 {
@@ -268,20 +267,20 @@ func (r *Reconciler) wakeEmpty(had bool) {
 	}
 }
 
-// standAnew finds out how a cluster stands in a set, and wakes the set where that is news. Where the
-// API server could not be asked, what is to be written there is refused.
-func (r *Reconciler) standAnew(f *clusterFacts, of *running, in *place) plan {
-	var before rollout.Standing
+// countAgain determines the state of a cluster in a set, and wakes the set if the state changed. If the API server
+// could not be asked, the due write counts as refused.
+func (r *Reconciler) countAgain(f *clusterFacts, of *running, in *place) plan {
+	var before rollout.ClusterStatus
 	name := in.ref.LongName()
 	if one := of.clusters[name]; one != nil {
-		before = one.Standing.Standing
+		before = one.ClusterStatus.ClusterStatus
 		if f.unasked != "" && of.writes() && one.IsPending() {
 			one.Refuse(f.unasked, f.problem, r.Clock.Now())
 		}
 	}
-	planned, found := r.standIn(of, in)
+	planned, found := r.countIn(of, in)
 	if one := of.clusters[name]; one != nil && one.Recall(of.decision.Open) {
-		planned, found = r.standIn(of, in)
+		planned, found = r.countIn(of, in)
 	}
 	if !reflect.DeepEqual(before, found) {
 		r.wakeSet(of.name)
@@ -289,7 +288,7 @@ func (r *Reconciler) standAnew(f *clusterFacts, of *running, in *place) plan {
 	return planned
 }
 
-// look at a cluster; nil: there is none to count, or more than one.
+// look describes a cluster; nil if there is none to count, or more than one.
 func (r *Reconciler) look(ctx context.Context, asked target.Ref) (*place, error) {
 	found, err := r.Finder.Find(ctx, asked)
 	if isUnknown(err) || err == nil && (!r.concerns(found) || !cluster.IsAskedFor(asked, found)) {
@@ -307,7 +306,7 @@ func (r *Reconciler) look(ctx context.Context, asked target.Ref) (*place, error)
 
 var namespaceKind = corev1.SchemeGroupVersion.WithKind("Namespace")
 
-// seed is the name of this seed, which the copies say. The mutex is held.
+// seed is the name of this seed, from the copies. The caller holds the mutex.
 func (r *Reconciler) seed() string {
 	for _, one := range r.sets {
 		if one.set.seed != "" {
@@ -317,7 +316,7 @@ func (r *Reconciler) seed() string {
 	return ""
 }
 
-// leave a cluster that is gone, or not known: it is counted no more, and nothing in it changes.
+// leave stops counting a cluster that is deleted or unknown: nothing in it changes.
 func (r *Reconciler) leave(of *running, key cluster.Key) {
 	if name, isCounted := of.names[key]; isCounted {
 		of.drop(name)
@@ -325,10 +324,10 @@ func (r *Reconciler) leave(of *running, key cluster.Key) {
 	}
 }
 
-// confirm asks the API server for what was written a while ago and that the cache does not have,
-// and for what a write that failed left. While it can't be asked nothing is written, and how the
-// cluster stands is told all the same.
-func (r *Reconciler) confirm(ctx context.Context, f *clusterFacts) loop.Outcome {
+// confirm asks the API server about installations that were written a while ago and that the cache does not have, and
+// about writes that failed without an answer. While it can't be asked, nothing is written, but the state of the
+// cluster is still reported.
+func (r *Reconciler) confirm(ctx context.Context, f *clusterFacts) *loop.Outcome {
 	unconfirmed, waits, err := r.unconfirmed(f.asked)
 	if err != nil {
 		return failed(err)
@@ -350,8 +349,8 @@ func (r *Reconciler) confirm(ctx context.Context, f *clusterFacts) loop.Outcome 
 	return nil
 }
 
-// unconfirmed are the names in a cluster that have to be asked for, and whether something was
-// written that the cache does not have.
+// unconfirmed are the names in a cluster that the API server must be asked about, and whether the cache lacks a
+// write.
 func (r *Reconciler) unconfirmed(of target.Ref) (names []string, waits bool, err error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -370,10 +369,10 @@ func (r *Reconciler) unconfirmed(of target.Ref) (names []string, waits bool, err
 	return r.written.Unseen(key, listed, r.Clock.Now()), true, nil
 }
 
-// rest says when to come back.
-func (r *Reconciler) rest(next time.Time) loop.Outcome {
+// rest is the outcome with the time of the next reconciliation.
+func (r *Reconciler) rest(next time.Time) *loop.Outcome {
 	if next.IsZero() {
-		return loop.Done{}
+		return &loop.Outcome{Kind: loop.Done}
 	}
-	return loop.Done{Recheck: max(next.Sub(r.Clock.Now()), time.Millisecond)}
+	return &loop.Outcome{Kind: loop.Done, Recheck: max(next.Sub(r.Clock.Now()), time.Millisecond)}
 }

@@ -8,17 +8,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/rollout"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/fleet/rollout"
 )
 
-// decide which clusters may move now, and wake them. A paused set grants nothing.
-func (r *Reconciler) decide(ctx context.Context, f *setFacts) loop.Outcome {
+// decide selects the clusters that may move now, and wakes them. A paused set grants nothing.
+func (r *Reconciler) decide(ctx context.Context, f *setFacts) *loop.Outcome {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	run := f.running
-	if !run.counted { // another pass changed what counts meanwhile, and woke this set
-		return loop.Done{}
+	if !run.counted { // another reconciliation changed the count meanwhile, and woke this set
+		return &loop.Outcome{Kind: loop.Done}
 	}
 	hasStarted, err := r.start(ctx)
 	if err != nil {
@@ -32,8 +32,8 @@ func (r *Reconciler) decide(ctx context.Context, f *setFacts) loop.Outcome {
 	}
 	run.tally.SetOthers(len(r.present) > 0)
 	run.decision = rollout.Decide(run.moves(), run.tally, gate)
-	if run.decision.Reason == v1.ReasonHalted { // also what was written as the halt began, and is not
-		r.takeBack(run)
+	if run.decision.Reason == v1.ReasonHalted { // each time: a write that was under way at the start of the halt may have failed
+		r.revoke(run)
 	}
 	if !hasStarted || !run.writes() {
 		return nil
@@ -42,7 +42,7 @@ func (r *Reconciler) decide(ctx context.Context, f *setFacts) loop.Outcome {
 		one := run.clusters[name]
 		one.Grant(r.Clock.Now())
 		run.granted[name] = true
-		run.tally.Put(name, one.Standing.Standing)
+		run.tally.Put(name, one.ClusterStatus.ClusterStatus)
 		r.wakeCluster(one.key)
 	}
 	if len(run.decision.Move) > 0 {
@@ -51,31 +51,31 @@ func (r *Reconciler) decide(ctx context.Context, f *setFacts) loop.Outcome {
 	return nil
 }
 
-// takeBack the places of clusters that nothing was written to yet. The mutex is held.
-func (r *Reconciler) takeBack(run *running) {
+// revoke revokes the places of clusters to which nothing was written yet. The caller holds the mutex.
+func (r *Reconciler) revoke(run *running) {
 	for name := range run.granted {
-		if one := run.clusters[name]; one.TakeBack() {
+		if one := run.clusters[name]; one.Revoke() {
 			delete(run.granted, name)
 			r.wakeCluster(one.key)
 		}
 	}
 }
 
-// guard removals: many at a time wait for approval. What a set that is deleted made goes: its
-// deletion was confirmed.
+// guard makes removals wait for approval if they are many at a time. The installations of a set that is being deleted
+// are removed without approval, since its deletion was confirmed.
 func (r *Reconciler) guard(f *setFacts) {
 	run := f.running
 	var looked, held []string
 	if run.deleting {
 		held = run.guard.Lift()
 	} else {
-		looked, held = run.guard.Judge(run.shown.status.Removal, f.copy.Annotations[v1.AnnotationRemovalApproved])
+		looked, held = run.guard.Evaluate(run.shown.status.Removal, f.copy.Annotations[v1.AnnotationRemovalApproved])
 	}
 	for _, name := range held {
 		one := run.clusters[name]
 		one.Hold(run.guard.Waiting, r.Clock.Now())
-		run.tally.Put(name, one.Standing.Standing)
-		r.wakeCluster(one.key) // what is at once, or sick, stood by what waited
+		run.tally.Put(name, one.ClusterStatus.ClusterStatus)
+		r.wakeCluster(one.key) // the waiting removals affected its state
 	}
 	for _, name := range looked {
 		if one := run.clusters[name]; one.IsGranted() {
@@ -84,9 +84,8 @@ func (r *Reconciler) guard(f *setFacts) {
 	}
 }
 
-// release takes the finalizer off a copy that is deleted, once nothing that it made is left. It
-// asks past the cache.
-func (r *Reconciler) release(ctx context.Context, f *setFacts) loop.Outcome {
+// release removes the finalizer from a deleted copy once none of its installations is left. It asks past the cache.
+func (r *Reconciler) release(ctx context.Context, f *setFacts) *loop.Outcome {
 	r.mutex.Lock()
 	isDone := f.running.deleting && len(f.running.clusters) == 0
 	r.mutex.Unlock()
@@ -98,7 +97,7 @@ func (r *Reconciler) release(ctx context.Context, f *setFacts) loop.Outcome {
 	if err != nil {
 		return failed(fmt.Errorf("listing the installations of AddonSet %q: %w", f.name, err))
 	}
-	if len(left.Items) > 0 { // in a cluster that is not looked at now: paused, another worker's, or gone
+	if len(left.Items) > 0 { // in a cluster that is not counted: paused, another worker's, or deleted
 		f.next = leftRecheck
 		return nil
 	}
@@ -106,9 +105,8 @@ func (r *Reconciler) release(ctx context.Context, f *setFacts) loop.Outcome {
 		return failed(err)
 	}
 	r.forget(f.name)
-	return loop.Done{}
+	return &loop.Outcome{Kind: loop.Done}
 }
 
-// leftRecheck is how often a deleted set is looked at that has installations in clusters that are
-// not counted.
+// leftRecheck is the interval between checks of a deleted set with installations in clusters that are not counted.
 const leftRecheck = 30 * time.Second

@@ -1,52 +1,49 @@
-// Package addonset is the AddonSetController of a seed: it puts the add-ons of AddonSets on every
-// cluster that they select, in waves that halt by themselves (ADR 62).
+// Package addonset is the AddonSetController of a seed: it installs the add-ons of AddonSets on every cluster that
+// they select, in waves that halt automatically (ADR 62).
 //
-// Reads, on the seed: copies of AddonSets in the catalogue namespace, as far as the distributor marked
-// them (those of type Core are controller coreaddon's); merged AddonCatalogues; Clusters (through
-// cluster.Finder); the namespaces of clusters; AddonInstallations. It never calls a user cluster.
+// Reads, on the seed: copies of AddonSets in the catalogue namespace that the distributor marked (those of type Core
+// are controller coreaddon's); merged AddonCatalogues; Clusters (through cluster.Finder); the namespaces of clusters;
+// AddonInstallations. It never calls a user cluster.
 //
-// Writes: AddonInstallations by server-side apply under its own field manager, with labels set and
-// managed-by and annotations digest, moved and sick; status, finalizer and events of the copies.
-// Installations that no set made are never changed.
+// Writes: AddonInstallations by server-side apply under its own field manager, with labels set and managed-by and
+// annotations digest, moved and sick; status, finalizer and events of the copies. Installations that no set created
+// are never changed.
 //
-// There are two queues. The one by set (setSteps) reads the copy, takes its revision, counts all
-// clusters where something changed that concerns them all, decides which may move and writes the
-// status. The one by cluster (clusterSteps) finds out how one cluster stands in every set, and
-// writes what those sets want that may move it. What they share is in memory, under one mutex:
-// for each set a Tally of its clusters (package rollout).
+// There are two queues. The one by set (setSteps) reads the copy, takes its revision, counts all clusters after a
+// change that affects all of them, decides which may move and writes the status. The one by cluster (clusterSteps)
+// determines the state of one cluster in every set, and makes the writes of those sets that may move it. They share
+// memory, under one mutex: for each set a Tally of its clusters (package rollout).
 //
 //	set.go       a copy, read
 //	choice.go    pure: the version and intent of an item on some cluster, each chosen once
-//	early.go     pure: what a set has while an upgrade waits that brings the version it is for
+//	early.go     pure: a set's items during an upgrade to the Kubernetes version that the set is for
 //	place.go     pure: one cluster, as a plan sees it
-//	sight.go     what plans ask of each installation, taken from it once (ADR 97)
-//	plan.go      pure: what one set wants of one cluster, against what is there and what others want
-//	intent.go    pure: what an item is in one cluster, of those that share a namespace too
-//	standing.go  pure: how the cluster stands in the rollout, from plan and installations
+//	observation.go     the fields that plans read of each installation, extracted once (ADR 97)
+//	plan.go      pure: the changes that one set needs in one cluster, given the claims of other sets
+//	intent.go    pure: an item's installation in one cluster, also among clusters that share a namespace
+//	clusterstatus.go  pure: the state of the cluster in the rollout, from plan and installations
 //	revision.go  pure: the hash of all that clusters get by a set
-//	unsure.go    copies that can't be gone by, and what they may claim
-//	take.go      the set, its catalogues and revision, taken into memory
+//	unknown.go    copies that can't be used, and their possible claims
+//	take.go      the set, its catalogues and revision, read into memory
 //	count.go     clusters are counted, all of them or one
 //	decide.go    places are granted; removals are guarded
 //	write.go     installations are applied, released, orphaned, deleted
 //	status.go    status, conditions and events of copies
-//	steps.go     the steps of both queues; watches.go, what wakes them; metrics.go
+//	steps.go     the steps of both queues; watches.go, the events that start them; metrics.go
 //
-// All state is on objects. A process that begins takes revision and startedAt from the copy's
-// status, counts every cluster by annotation moved and status of its installations, and grants
-// nothing before. A revision is in the status before anything moves by it. A place is held from the
-// moment it is granted, through the write, until the installations are Ready for the soak time:
-// what the API server answered counts, and not what the cache says so far.
+// All state is on objects. When a process starts, it reads revision and startedAt from the copy's status, counts
+// every cluster by annotation moved and status of its installations, and grants nothing before. A revision is in the
+// status before anything moves to it. A place is occupied from its grant, through the write, until the installations
+// are Ready for the soak time: the API server's answers count, and not the older state of the cache.
 //
-// While the API server can't be asked what a write without an answer left, nothing is written to the
-// cluster, and how it stands is decided and told. A copy that can't be gone by holds what it may
-// want (unsure.go): what others let go under the name of one of its items stays.
+// While the API server can't be asked about a write without an answer, nothing is written to the cluster, but its
+// state is decided and reported. The possible claims of a copy that can't be used are respected (unknown.go): an
+// installation that another set drops stays if the copy may have an item of that name.
 //
-// A removal is planned by caches, and checked past them: what was removed does not come back as it
-// was (ADR 76).
+// A removal is planned by caches, and checked past them: a removal can't be reversed completely (ADR 76).
 //
-// What is not known changes nothing: a copy, a Cluster or an add-on that is missing, a version that
-// is unknown while it is constrained, a list that fails.
+// Missing information changes nothing: a copy, a Cluster or an add-on that is missing, a version that is unknown
+// while it is constrained, a list that fails.
 //
 //rights:seed list,watch namespaces -- cluster namespaces, as metadata
 //rights:seed get,list,watch,patch,control addonsets.kubermatic.k8c.io -- copies of sets are read, past the cache too, and have a finalizer

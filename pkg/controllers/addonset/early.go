@@ -5,12 +5,11 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/waves"
+	"github.com/trellis-addons/trellis/pkg/fleet/waves"
+	"github.com/trellis-addons/trellis/pkg/install/resolution"
 )
 
-// comesWith says whether a set is about a cluster once its pending upgrade is through its next step,
-// and not before.
+// comesWith reports whether a set is for a cluster only after the next step of its pending upgrade.
 func comesWith(of *set, in *place, from *offers) bool {
 	if len(in.ahead) == 0 || of.k8s == nil || presenceOf(of, in, from) != waves.Absent {
 		return false
@@ -20,14 +19,15 @@ func comesWith(of *set, in *place, from *offers) bool {
 	return presenceOf(of, &after, from) == waves.Present
 }
 
-// isEarly says whether a set has a name before the cluster's Kubernetes is the one that it is for.
-// While the control plane waits, it takes what fits both sides; while it rolls, it keeps what it has.
+// isEarly reports whether a set has a name before the cluster reaches the Kubernetes version that the set is for.
+// While the control plane waits, the set installs versions that fit both sides; during the upgrade it keeps its
+// installations.
 func (p planner) isEarly(of *set, name string, in *place) bool {
 	return comesWith(of, in, p.offers) && p.mayBeEarly(of, of.byName[name], in)
 }
 
-// mayBeEarly says whether a set may have an item early: by a version that fits both sides, and where
-// nothing has to be removed for it.
+// mayBeEarly reports whether a set may have an item early: with a version that fits both sides, and without a
+// removal.
 func (p planner) mayBeEarly(of *set, wanted *item, in *place) bool {
 	live := in.live[in.ref.NameOf(string(wanted.Name))]
 	switch {
@@ -37,11 +37,11 @@ func (p planner) mayBeEarly(of *set, wanted *item, in *place) bool {
 		}
 	case !in.waits && !live.isOf(of.name):
 		return false
-	case live.report.IsGoing || p.rivals.sets[live.set] == nil || !goesOver(live, wanted, in.ref):
+	case live.report.IsGoing || p.competitors.sets[live.set] == nil || !goesOver(live, wanted, in.ref):
 		return false
 	}
 	name := string(wanted.Name)
-	sharing := p.rivals.byItem[name]
+	sharing := p.competitors.byItem[name]
 	now := slices.IndexFunc(sharing, func(one *set) bool { return p.isPresent(one, in, waves.Unknown) })
 	if now >= 0 && !isAlike(sharing[now].byName[name], wanted) {
 		return false
@@ -49,13 +49,13 @@ func (p planner) mayBeEarly(of *set, wanted *item, in *place) bool {
 	return p.fitsBoth(of, wanted, in, live.installed())
 }
 
-// isAlike says whether what is made of one item can go over to another.
+// isAlike reports whether the installation of one item can be passed to another item.
 func isAlike(one, other *item) bool {
 	return one.AddonRef.Name == other.AddonRef.Name && one.TargetNamespace == other.TargetNamespace && one.ReleaseName == other.ReleaseName
 }
 
-// fitsBoth says whether the version that a set would choose for an item fits before and after the
-// next step of an upgrade.
+// fitsBoth reports whether the version that a set would choose for an item fits before and after the next step of an
+// upgrade.
 func (p planner) fitsBoth(of *set, wanted *item, in *place, installed string) bool {
 	entry := p.offers.entries[wanted.addon()]
 	if entry == nil {
@@ -69,10 +69,10 @@ func (p planner) fitsBoth(of *set, wanted *item, in *place, installed string) bo
 	return entry.FitsKubernetes(selected.Version.Version, p.after(in))
 }
 
-// platform of a cluster, which prefers what fits next versions.
+// platform is the platform of a cluster. A selection prefers versions that also fit the next ones.
 func (r *resolver) platform(in *place, next []string) catalogue.Platform {
 	return catalogue.Platform{
-		KKPVersion: cluster.KKPVersionFor(in.ref, r.offers.kkp), K8sVersion: in.version, Next: next, AllowPrereleases: r.offers.preReleases,
+		KKPVersion: resolution.KKPVersionFor(in.ref, r.offers.kkp), K8sVersion: in.version, Next: next, AllowPrereleases: r.offers.preReleases,
 	}
 }
 
@@ -83,25 +83,25 @@ func (r *resolver) after(in *place) catalogue.Platform {
 	return platform
 }
 
-// wantEarly plans what a set has before it is about a cluster. What it had early and may no longer is
-// another's, or stays until the upgrade is over: it is never removed in the middle of one.
+// wantEarly plans the items that a set has before it is for a cluster. An early item that it may no longer have
+// belongs to another set, or stays until the upgrade ends: it is never removed during an upgrade.
 func (p planner) wantEarly(result *plan, in *place) {
 	taken := map[string]*item{}
 	for i := range p.set.items {
 		of := &p.set.items[i]
-		// The set is about nothing here yet: it has a name early, or not at all.
+		// The set is not for this cluster yet: it has a name early, or does not have it.
 		if name := string(of.Name); p.holder(name, in, waves.Absent) == p.set {
 			taken[name] = of
 			p.want(result, of, in)
 		}
 	}
 	for _, live := range p.owned(in, taken) {
-		item := in.itemOf(live.Name, p.rivals)
+		item := in.itemOf(live.Name, p.competitors)
 		if p.set.byName[item] != nil && p.holder(item, in, waves.Absent) == nil {
 			result.mine = append(result.mine, &live.report)
 			continue
 		}
-		p.letGo(result, live, in)
+		p.release(result, live, in)
 	}
 	result.isEarly = len(taken) > 0 || len(result.mine) > 0
 }

@@ -4,11 +4,11 @@ import (
 	"testing"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/target"
-	"github.com/trellis-addons/trellis/pkg/waves"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
+	"github.com/trellis-addons/trellis/pkg/fleet/waves"
 )
 
-// upgrading is a Cluster outside of KKP whose upgrade to 1.37.1 waits for us.
+// upgrading is a Cluster outside of KKP whose upgrade to 1.37.1 waits for Trellis.
 func upgrading() *place {
 	in := clusterOn("1.36.3")
 	in.ref.Kind = target.KindClusterAPI
@@ -16,9 +16,11 @@ func upgrading() *place {
 	return in
 }
 
-// A set per Kubernetes release: that of the next one takes what fits both sides of an upgrade while the control plane waits, at once and in
-// place, keeps it while it rolls, and has nothing to do when it is there. Red where sets go by the cluster's Kubernetes alone, where the
-// older set takes an item back, where what can't go over is taken, and where what was taken is removed.
+// TestASetForTheNextKubernetesGoesFirst: There is one set per Kubernetes release. While the control plane waits, the
+// set of the next release adopts the items that fit both sides of an upgrade, at once and in place. It keeps them
+// during the upgrade, and has nothing to do after it. The test fails where only the cluster's present Kubernetes
+// counts, where the older set takes an item back, where an item is adopted that can't be passed, and where an adopted
+// one is removed.
 func TestASetForTheNextKubernetesGoesFirst(t *testing.T) {
 	t.Parallel()
 	perRelease := func(name, kubernetes, version string) *v1.AddonSet {
@@ -62,15 +64,15 @@ func TestASetForTheNextKubernetesGoesFirst(t *testing.T) {
 			live := madeBy(t, map[string]*v1.AddonSet{"a-36": older, "b-37": newer}[test.by], from, in, test.applied)
 			intent := preparedOf(t, map[string]*v1.AddonSet{"a-36": older, "b-37": newer}[test.by], from, in, live)
 			live.Name, live.Spec = in.ref.NameOf("web"), intent
-			in.live[live.Name] = sightOf(live)
+			in.live[live.Name] = observationOf(live)
 		}
 		if test.change != nil {
 			test.change(in)
 		}
 		sets := reading(t, older, newer)
 		for name, want := range map[string]string{"a-36": test.old, "b-37": test.new} {
-			made := planner{newResolver(sets[name], from), newRivals(sets)}.planFor(in)
-			got := told(&made)
+			made := planner{newResolver(sets[name], from), newCompetitors(sets)}.planFor(in)
+			got := reported(&made)
 			if made.isEarly {
 				if got != "" {
 					got += ", "
@@ -87,7 +89,7 @@ func TestASetForTheNextKubernetesGoesFirst(t *testing.T) {
 	}
 }
 
-// preparedOf is the spec of an installation as its set makes it in a Cluster outside of KKP.
+// preparedOf is the spec of an installation that a set creates in a Cluster outside of KKP.
 func preparedOf(t *testing.T, of *v1.AddonSet, from *offers, in *place, live *v1.AddonInstallation) v1.AddonInstallationSpec {
 	t.Helper()
 	read := reading(t, of)[of.Name]

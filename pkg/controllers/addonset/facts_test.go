@@ -11,9 +11,10 @@ import (
 	"github.com/trellis-addons/trellis/test/standins"
 )
 
-// TestFactsOfAClusterSelectIt: a set goes by what is known of Clusters beside their labels: for the clusters it is for, for the group of
-// each, and for overrides; and each cluster has its own name in the sources of values. Red when one of the three does not see facts, when
-// the name of the seed is another than the copy says, and when two clusters get the name of one.
+// TestFactsOfAClusterSelectIt: a set uses facts of Clusters in addition to their labels: to select clusters, for the
+// group of each, and for overrides; and each cluster has its own name in the sources of values. The test fails when
+// one of the three does not see facts, when the name of the seed differs from the copy's, and when two clusters get
+// the name of one.
 func TestFactsOfAClusterSelectIt(t *testing.T) {
 	w := newWorld(t, 4, 0)
 	w.offers("web", "1.0.0")
@@ -31,7 +32,7 @@ func TestFactsOfAClusterSelectIt(t *testing.T) {
 	called := func(name string) *metav1.LabelSelector {
 		return &metav1.LabelSelector{MatchLabels: map[string]string{v1.FactName: name}}
 	}
-	w.clusters.Relabel(t, w.names[0], map[string]string{v1.FactName: w.names[2]}) // facts stand above labels
+	w.clusters.Relabel(t, w.names[0], map[string]string{v1.FactName: w.names[2]}) // facts override labels
 	of := w.write(w.set("tools", atOnce, func(of *v1.AddonSet) {
 		of.Spec.ClusterSelector = facts("north")
 		of.Annotations[v1.AnnotationSeed] = "north"
@@ -69,8 +70,9 @@ func TestFactsOfAClusterSelectIt(t *testing.T) {
 	}
 }
 
-// TestACopyThatCantBeReadChangesNothing: the distributor brings a copy whose selector is none. Red when that is not told, when something of
-// what the set made changes, and when the set does not go on where it was once the selector is mended.
+// TestACopyThatCantBeReadChangesNothing: the distributor writes a copy with an invalid selector. The test fails when
+// that is not reported, when an installation of the set changes, and when the set does not continue after the
+// selector is corrected.
 func TestACopyThatCantBeReadChangesNothing(t *testing.T) {
 	w := newWorld(t, 2, 0)
 	w.offers("web", "1.0.0")
@@ -79,7 +81,7 @@ func TestACopyThatCantBeReadChangesNothing(t *testing.T) {
 	before := w.says(of, v1.ReasonComplete, current(2))
 	good := of.Spec.ClusterSelector
 	w.edit(of, func(of *v1.AddonSet) {
-		of.Spec.Addons[0].AddonRef.Version = "0.x" // none of which is offered
+		of.Spec.Addons[0].AddonRef.Version = "0.x" // no catalogue offers it
 		of.Spec.ClusterSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "world", Operator: "Is"}}}
 	})
 	refused := w.says(of, v1.ReasonInvalid, current(2))

@@ -11,8 +11,9 @@ import (
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 )
 
-// Red when values that the form of a version refuses are written to a cluster, which fails by them; when they block clusters whose version, or
-// whose overrides, make them right; and when what other layers may fill in is asked of the set.
+// TestValuesThatAFormRefusesBlockTheItem fails when values that the form of a version refuses are written to a
+// cluster, which fails with them; when they block clusters whose version or overrides correct them; and when the set
+// has to provide values that other layers may add.
 func TestValuesThatAFormRefusesBlockTheItem(t *testing.T) {
 	t.Parallel()
 	merged := &v1.AddonCatalogue{}
@@ -55,7 +56,7 @@ func TestValuesThatAFormRefusesBlockTheItem(t *testing.T) {
 		t.Run(test.why, func(t *testing.T) {
 			in := clusterOn(test.version)
 			in.labels["tier"] = test.tier
-			got := planner{newResolver(sets["tools"], from), newRivals(sets)}.planFor(in)
+			got := planner{newResolver(sets["tools"], from), newCompetitors(sets)}.planFor(in)
 			isBlocked := len(got.blocked) == 1 && got.blocked[0].Reason == v1.ReasonValuesInvalid && strings.Contains(got.blocked[0].Message, "Replicas")
 			if isBlocked != test.blocked || len(got.steps) == 0 != test.blocked {
 				t.Errorf("blocked are %+v, and %d steps are planned", got.blocked, len(got.steps))

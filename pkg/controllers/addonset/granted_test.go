@@ -41,9 +41,9 @@ func (r *refusals) of(name string) int {
 	return r.counts[standins.NamespaceOf(name)]
 }
 
-// TestWhatWasGrantedInAnotherOrderIsNotWritten: all clusters move at once, and their namespaces refuse that. Then the set gets a canary
-// group, and only the canary's namespace goes on refusing. Red when the others are written by the place that they had before, while the
-// canary's group is the open one.
+// TestWhatWasGrantedInAnotherOrderIsNotWritten: all clusters move at once, and their namespaces refuse the writes.
+// Then the set gets a canary group, and only the canary's namespace still refuses. The test fails when the others are
+// written with their previous grants, while only the canary's group is open.
 func TestWhatWasGrantedInAnotherOrderIsNotWritten(t *testing.T) {
 	w := newWorld(t, 3, 1)
 	w.offers("web", "1.0.0")

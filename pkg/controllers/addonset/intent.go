@@ -2,15 +2,14 @@ package addonset
 
 import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/helmrelease"
-	"github.com/trellis-addons/trellis/pkg/installation"
-	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
+	"github.com/trellis-addons/trellis/pkg/fleet/installation"
+	"github.com/trellis-addons/trellis/pkg/install/helmrelease"
 )
 
-// intentIn is what is applied in a cluster, whose installation is live; nil: it has none. Outside of
-// KKP the cluster is in the names of installations, and they name it; all of that follows from what
-// clusters share and the cluster, so that the digest is the shared one. The name of a Helm release
-// can't be changed: what is there keeps its own.
+// intentIn is the object to apply in a cluster; live is the existing installation or nil. Outside of KKP the names of
+// installations contain the cluster's, and they name it. All of that follows from the shared intent and the cluster,
+// so the digest is the shared one. The name of a Helm release is immutable: an existing installation keeps its own.
 func (p *prepared) intentIn(in target.Ref, live *v1.AddonInstallation) installation.Intent {
 	made := p.intent
 	made.Namespace = in.Namespace

@@ -13,12 +13,13 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
-// selects has a set select by matchLabels, beside the world's own label.
+// selects makes a set select by matchLabels, in addition to the world's own label.
 func selects(key, value string) func(*v1.AddonSet) {
 	return func(of *v1.AddonSet) { of.Spec.ClusterSelector.MatchLabels[key] = value }
 }
 
-// waits until removals of so many installations wait, and fails the test when Ready or the status names other clusters, or when one goes.
+// waits until the removals of so many installations wait, and fails the test when Ready or the status names other
+// clusters, or when an installation is removed.
 func (w *world) waits(of *v1.AddonSet, count int, clusters ...string) *v1.AddonSet {
 	w.t.Helper()
 	found := w.says(of, v1.ReasonRemovalNeedsApproval)
@@ -33,9 +34,9 @@ func (w *world) waits(of *v1.AddonSet, count int, clusters ...string) *v1.AddonS
 	return found
 }
 
-// TestASlipInASetRemovesNothing: a small set is edited so that no cluster, or no cluster of an item, is left. Red when anything goes before it
-// is approved, when status and Ready don't name the clusters, when the set does not go on once the edit is taken back, and when an approval
-// does not let it go.
+// TestASlipInASetRemovesNothing: a small set is edited so that no cluster, or no cluster of an item, is left. The
+// test fails when an installation is removed before the approval, when status and Ready don't name the clusters, when
+// the set does not continue after the edit is reverted, and when an approval does not allow the removal.
 func TestASlipInASetRemovesNothing(t *testing.T) {
 	second := v1.AddonSetItem{
 		Name: "more", AddonRef: v1.AddonReference{Name: "more"}, TargetNamespace: "more", ReconcileStrategy: v1.ReconcileContinuous,
@@ -85,9 +86,10 @@ func TestASlipInASetRemovesNothing(t *testing.T) {
 	}
 }
 
-// TestASlipInTheAddonOfAnItemIsTold: the item of a running set names an add-on that no catalogue has, then one that one has. Red when the
-// row of the cluster does not say first what is probably meant, when it names the wrong cause, and when an installation is changed.
-func TestASlipInTheAddonOfAnItemIsTold(t *testing.T) {
+// TestASlipInTheAddonOfAnItemIsReported: the item of a running set names an add-on that no catalogue has, then one that a
+// catalogue has. The test fails when the row of the cluster does not begin with the name that is probably meant, when
+// it names the wrong cause, and when an installation is changed.
+func TestASlipInTheAddonOfAnItemIsReported(t *testing.T) {
 	w := newWorld(t, 1, 0)
 	w.offers("podinfo", "1.0.0")
 	w.offers("grafana", "1.0.0")
@@ -111,7 +113,8 @@ func TestASlipInTheAddonOfAnItemIsTold(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoSlipNeedsNoApproval: edits and states that leave the set a cluster, or are confirmed otherwise. Red when one of them waits.
+// TestWhatIsNoSlipNeedsNoApproval: edits and states that leave the set a cluster, or are confirmed in another way.
+// The test fails when one of them waits.
 func TestWhatIsNoSlipNeedsNoApproval(t *testing.T) {
 	for _, test := range []struct {
 		why    string
@@ -176,8 +179,8 @@ func TestWhatIsNoSlipNeedsNoApproval(t *testing.T) {
 	}
 }
 
-// TestTheLastClusterOfASetWaitsOnce: labels are taken off one cluster after the other. Red when the last one goes without approval, or when
-// one before it waits.
+// TestTheLastClusterOfASetWaitsOnce: labels are removed from one cluster after the other. The test fails when the
+// last removal begins without approval, or when an earlier one waits.
 func TestTheLastClusterOfASetWaitsOnce(t *testing.T) {
 	w := newWorld(t, 2, 0)
 	w.offers("web", "1.0.0")

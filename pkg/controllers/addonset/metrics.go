@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/waves"
+	"github.com/trellis-addons/trellis/pkg/fleet/waves"
 )
 
 var (
@@ -14,7 +14,7 @@ var (
 		"Clusters of AddonSets by state: current, moving, behind, failed, sick, away, blocked, new, selected (all).",
 		[]string{"state"}, nil)
 	setMoves = prometheus.NewDesc("trellis_set_moves_total",
-		"Installations that AddonSets made, changed or removed.", nil, nil)
+		"Installations that AddonSets created, changed or removed.", nil, nil)
 	setRollouts = prometheus.NewDesc("trellis_set_rollouts",
 		"AddonSets by the reason of their condition Ready, on this seed.", []string{"state"}, nil)
 )

@@ -14,16 +14,17 @@ import (
 	"github.com/trellis-addons/trellis/test/standins"
 )
 
-// change is what becomes of one installation.
+// change is the change of one installation.
 type change struct {
 	item     string
 	kind     v1.ChangeKind
 	from, to string
 }
 
-// What status.pending tells of a set that waits, since it is paused or since its first group is to be approved, is what is written once it
-// is let go, object by object, each once. Red when pending lacks a change or has one more, names another version, when something is
-// written before it is let go, or twice.
+// TestPendingIsWhatIsWritten: A set waits, since it is paused or since its first group needs approval. Its
+// status.pending lists exactly the writes that follow once it may continue, object by object, each once. The test
+// fails when pending lacks a change or has one more, names another version, when an object is written before that, or
+// twice.
 func TestPendingIsWhatIsWritten(t *testing.T) {
 	for _, test := range []struct {
 		reason string
@@ -52,18 +53,18 @@ func TestPendingIsWhatIsWritten(t *testing.T) {
 			of.Annotations[v1.AnnotationRemovalApproved] = waits.Status.Removal.Word // no cluster keeps item "more"
 			test.let(w, of)
 			w.says(of, v1.ReasonComplete, current(5))
-			expect.Eventually(t, expect.Patience, func() error { // the first cluster's are gone
+			expect.Eventually(t, expect.Patience, func() error { // those of the first cluster are removed
 				if left := w.everything()[w.names[0]]; len(left) > 0 {
 					return fmt.Errorf("the unselected cluster has %v", left)
 				}
 				return nil
 			})
-			want, told, total := changed(w.names, before, w.everything()), map[change]int{}, int64(0)
+			want, reported, total := changed(w.names, before, w.everything()), map[change]int{}, int64(0)
 			for _, one := range waits.Status.Pending {
-				told[change{one.Item, one.Change, one.From, one.To}] += int(one.Clusters)
+				reported[change{one.Item, one.Change, one.From, one.To}] += int(one.Clusters)
 				total += int64(one.Clusters)
 			}
-			if diff := cmp.Diff(want, told, cmp.AllowUnexported(change{})); diff != "" || len(want) < 4 {
+			if diff := cmp.Diff(want, reported, cmp.AllowUnexported(change{})); diff != "" || len(want) < 4 {
 				t.Errorf("-written +pending:\n%s", diff)
 			}
 			if written := w.writes.Load() - writes; written != total || int64(waits.Status.PendingCount) != total {
@@ -73,7 +74,8 @@ func TestPendingIsWhatIsWritten(t *testing.T) {
 	}
 }
 
-// begun is a set that was carried out in four of six clusters; what it says by now, and is not written yet, changes all six.
+// begun is a set that was rolled out in four of six clusters; its present spec, which is not written yet, changes all
+// six.
 func (w *world) begun() *v1.AddonSet {
 	w.t.Helper()
 	w.offers("web", "1.0.0")
@@ -96,7 +98,7 @@ func (w *world) begun() *v1.AddonSet {
 	return of
 }
 
-// changed is what became of the installations of clusters, each kind with their number.
+// changed are the changes of the installations of clusters, each kind with their number.
 func changed(clusters []string, before, after map[string]map[string]string) map[change]int {
 	found := map[change]int{}
 	for _, cluster := range clusters {
@@ -131,9 +133,10 @@ func (w *world) everything() map[string]map[string]string {
 	return found
 }
 
-// Clusters that are labelled, made and deleted in the middle of a wave: one that comes is served at once, one that changes its group is
-// moved in that, one that is unselected loses what the set made, one that is deleted is waited for no longer; at no time do more move
-// than may. Red when a later group begins before what was put into the first is done, and when the wave doesn't end.
+// TestClustersThatChangeInTheMiddleOfAWave: Clusters are labelled, created and deleted in the middle of a wave: a new
+// one is served at once, one that changes its group moves in the new one, one that is unselected loses the set's
+// installations, a deleted one is no longer waited for; at no time do more move than may. The test fails when a later
+// group begins before the writes in the first are done, and when the wave doesn't end.
 func TestClustersThatChangeInTheMiddleOfAWave(t *testing.T) {
 	w := newWorld(t, 6, 1)
 	w.offers("web", "1.0.0")
@@ -156,7 +159,7 @@ func TestClustersThatChangeInTheMiddleOfAWave(t *testing.T) {
 	w.clusters.Relabel(t, w.names[1], all("0"))
 	w.clusters.Relabel(t, w.names[2], map[string]string{"world": "another"})
 	w.clusters.Delete(t, w.names[3])
-	expect.Eventually(t, expect.Patience, func() error { // API servers tell creations by the second
+	expect.Eventually(t, expect.Patience, func() error { // creation times have a resolution of a second
 		found := w.says(of, v1.ReasonRollingOut)
 		if began := found.Status.StartedAt; time.Since(began.Time) < time.Second {
 			return fmt.Errorf("the revision began at %s", began)
@@ -205,8 +208,9 @@ func TestClustersThatChangeInTheMiddleOfAWave(t *testing.T) {
 	}
 }
 
-// A roll-out has halted at its canary when the Kubernetes of another cluster becomes one that the applied version does not fit. Red when
-// that cluster waits for the halt to end, and when another one moves with it.
+// TestWhatNoLongerFitsMovesDuringAHalt: A roll-out has halted at its canary when the Kubernetes of another cluster
+// becomes one that the applied version does not fit. The test fails when that cluster waits for the halt to end, and
+// when another one moves with it.
 func TestWhatNoLongerFitsMovesDuringAHalt(t *testing.T) {
 	w := newWorld(t, 4, 1, standins.Rule{Act: standins.Act{Takes: 100 * time.Millisecond}})
 	w.offers("web", "1.0.0 <1.37")

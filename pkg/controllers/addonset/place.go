@@ -5,50 +5,49 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
 )
 
 // place is one cluster as a plan sees it.
 type place struct {
 	name string
 	ref  target.Ref
-	// elsewhere says whether an installation of another cluster of the namespace has a name; nil: none
-	// has.
+	// elsewhere reports whether an installation of another cluster of the namespace has a name; nil if there is none.
 	elsewhere func(name string) bool
 	// found is the cluster as the cache has it.
 	found *target.Description
-	// labels and facts.
+	// labels are the cluster's labels and facts.
 	labels labels.Set
-	// version of Kubernetes; empty: not known.
+	// version is that of Kubernetes; empty if unknown.
 	version string
 	created time.Time
-	// next are the versions of an upgrade that waits for us, ahead those of one that is pending; none as
-	// a rule. Waits says that the control plane waits.
+	// next are the versions of an upgrade that waits for add-ons, ahead those of a pending one; usually none. waits says
+	// that the control plane waits.
 	next, ahead []string
 	waits       bool
-	// away is why the cluster can't be written to; empty as a rule.
+	// away is why the cluster can't be written to; usually empty.
 	away string
-	// asked are what annotation initial-installations asks for.
+	// asked are the add-ons that annotation initial-installations requests.
 	asked []asked
 	live  byName
 }
 
-// key is what is kept of the cluster by.
+// key is the key of the cluster in memory.
 func (p *place) key() cluster.Key { return cluster.KeyOf(p.ref) }
 
-// itemOf is the item that has a name in the cluster. Of a name that was cut, it is one of those that
-// sets have, else the name.
-func (p *place) itemOf(name string, beside *rivals) string {
-	if item, isTold := p.ref.ItemOf(name); isTold {
+// itemOf is the item of a name in the cluster. For a shortened name it is the matching item of a set, or otherwise
+// the name itself.
+func (p *place) itemOf(name string, others *competitors) string {
+	if item, isItem := p.ref.ItemOf(name); isItem {
 		return item
 	}
-	for item := range beside.byItem {
+	for item := range others.byItem {
 		if p.ref.NameOf(item) == name {
 			return item
 		}
 	}
-	for _, one := range beside.unsure {
+	for _, one := range others.unknown {
 		if item := one.itemOf(name, p.ref); item != "" {
 			return item
 		}

@@ -8,26 +8,25 @@ import (
 	"strings"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/addonset"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/installation"
-	"github.com/trellis-addons/trellis/pkg/rollout"
-	"github.com/trellis-addons/trellis/pkg/target"
-	"github.com/trellis-addons/trellis/pkg/waves"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
+	"github.com/trellis-addons/trellis/pkg/fleet/addonset"
+	"github.com/trellis-addons/trellis/pkg/fleet/installation"
+	"github.com/trellis-addons/trellis/pkg/fleet/rollout"
+	"github.com/trellis-addons/trellis/pkg/fleet/waves"
+	"github.com/trellis-addons/trellis/pkg/install/resolution"
 )
 
-// rivals are all sets of a seed, by the names of their items, each list in the order in which they
-// have the name.
-type rivals struct {
+// competitors are all sets of a seed, by the names of their items, each list in the order of their claims.
+type competitors struct {
 	sets   map[string]*set
 	byItem map[string][]*set
-	// unsure are what copies may want that can't be gone by now.
-	unsure []*claims
+	// unknown are the possible claims of copies that can't be used now.
+	unknown []*claims
 }
 
-func newRivals(sets map[string]*set) *rivals {
-	made := &rivals{sets: sets, byItem: map[string][]*set{}}
+func newCompetitors(sets map[string]*set) *competitors {
+	made := &competitors{sets: sets, byItem: map[string][]*set{}}
 	for _, one := range sets {
 		for name := range one.byName {
 			made.byItem[name] = append(made.byItem[name], one)
@@ -39,22 +38,22 @@ func newRivals(sets map[string]*set) *rivals {
 	return made
 }
 
-// step is what is to be done to one installation.
+// step is a change of one installation.
 type step struct {
 	item string
 	kind v1.ChangeKind
-	// live is nil for an installation that is to be made.
+	// live is nil for an installation that does not exist yet.
 	live *v1.AddonInstallation
-	// target is what is applied, shared among clusters; nil of a removal. Grant is the right to values
-	// of the platform beside it; empty where there are none.
+	// target is the intent to apply, shared among clusters; nil for a removal. grant is the right to values of the
+	// platform; empty if there are none.
 	target *prepared
 	grant  string
-	// repair says that only what others changed is put back, which is no move.
+	// repair says that the step only restores fields that other clients changed, which is no move.
 	repair   bool
 	from, to string
 }
 
-// liveName is the name of the installation; empty: there is none.
+// liveName is the name of the installation; empty if there is none.
 func (s *step) liveName() string {
 	if s.live == nil {
 		return ""
@@ -62,7 +61,7 @@ func (s *step) liveName() string {
 	return s.live.Name
 }
 
-// intent is what is applied in a cluster.
+// intent is the object to apply in a cluster.
 func (s *step) intent(in target.Ref) installation.Intent {
 	made := s.target.intentIn(in, s.live)
 	if s.grant != "" {
@@ -72,7 +71,7 @@ func (s *step) intent(in target.Ref) installation.Intent {
 	return made
 }
 
-// isRight says whether what is there is as it is to be.
+// isRight reports whether the installation is as desired.
 func (s *step) isRight(in target.Ref) bool {
 	if s.grant == "" && in.IsKKP() {
 		return installation.IsRight(s.live, &s.target.intent, s.target.digest)
@@ -81,20 +80,20 @@ func (s *step) isRight(in target.Ref) bool {
 	return installation.IsRight(s.live, &wanted, s.target.digest)
 }
 
-// plan is what one set wants of one cluster.
+// plan has the changes that one set needs in one cluster.
 type plan struct {
 	presence waves.Presence
 	steps    []step
 	blocked  []rollout.Trouble
-	// mine is what the installations say that the set has in the cluster and leaves to nobody.
+	// mine are the reports of the set's installations in the cluster, without those that it passes to another set.
 	mine []*installation.Report
-	// unfit says that what is applied does not fit the cluster's Kubernetes any more.
+	// unfit says that an applied version no longer fits the cluster's Kubernetes.
 	unfit bool
-	// isEarly says that the set has items before the cluster's Kubernetes is the one that it is for.
+	// isEarly says that the set has items before the cluster reaches the Kubernetes version that the set is for.
 	isEarly bool
-	// isHeld says that something waits for a copy that can't be gone by.
+	// isHeld says that a change waits for a copy that can't be used.
 	isHeld bool
-	// awaited are items that another set has the name of and has not made yet, with that set's name.
+	// awaited are items whose name belongs to another set which has not created them yet, with that set's name.
 	awaited map[string]string
 }
 
@@ -112,11 +111,11 @@ func (p *plan) await(item, holder string) {
 // planner plans for one set.
 type planner struct {
 	*resolver
-	rivals *rivals
+	competitors *competitors
 }
 
-// planFor plans what a set wants of a cluster. It looks at nothing but its arguments, and its
-// result depends on no order among sets, clusters and installations.
+// planFor plans the changes that a set needs in a cluster. It reads only its arguments, and its result does not
+// depend on the order of sets, clusters and installations.
 func (p planner) planFor(in *place) plan {
 	result := plan{presence: presenceOf(p.set, in, p.offers)}
 	if result.presence == waves.Unknown {
@@ -141,14 +140,13 @@ func (p planner) planFor(in *place) plan {
 	}
 	result.blockDependents(p.set, in.ref)
 	for _, live := range p.owned(in, items) {
-		p.letGo(&result, live, in)
+		p.release(&result, live, in)
 	}
 	return result
 }
 
-// blockDependents blocks what is to be made and depends on an item that is not there, being blocked
-// or for another set to make, in its own time: it would wait for that, and be taken for a failure of
-// the roll-out.
+// blockDependents blocks installations that would be created and depend on a missing item, which is blocked or which
+// another set must create in its own time: they would wait for it, and count as failures of the rollout.
 func (p *plan) blockDependents(of *set, in target.Ref) {
 	if len(p.blocked) == 0 && len(p.awaited) == 0 {
 		return
@@ -168,7 +166,7 @@ func (p *plan) blockDependents(of *set, in target.Ref) {
 			}
 			for _, needed := range of.byName[s.item].DependsOn {
 				if missing[string(needed)] {
-					p.block(s.item, v1.ReasonDependencyMissing, fmt.Sprintf("it depends on item %q, which %s", needed, p.whyMissing(string(needed))))
+					p.block(s.item, v1.ReasonDependencyMissing, fmt.Sprintf("it depends on item %q, %s", needed, p.whyMissing(string(needed))))
 					missing[s.item] = true
 					return true
 				}
@@ -180,12 +178,12 @@ func (p *plan) blockDependents(of *set, in target.Ref) {
 
 func (p *plan) whyMissing(item string) string {
 	if holder := p.awaited[item]; holder != "" {
-		return fmt.Sprintf("AddonSet %q has the name of, and has not made in this cluster yet", holder)
+		return fmt.Sprintf("whose name AddonSet %q uses for an installation that it has not created in this cluster yet", holder)
 	}
-	return "is blocked in this cluster"
+	return "which is blocked in this cluster"
 }
 
-// presenceOf a set in a cluster.
+// presenceOf reports whether a set is for a cluster.
 func presenceOf(of *set, in *place, from *offers) waves.Presence {
 	if of.deleting || !of.selector.Matches(in.labels) {
 		return waves.Absent
@@ -193,7 +191,7 @@ func presenceOf(of *set, in *place, from *offers) waves.Presence {
 	for _, one := range []struct {
 		constraint *catalogue.Range
 		version    string
-	}{{of.k8s, in.version}, {of.kkp, cluster.KKPVersionFor(in.ref, from.kkp)}} {
+	}{{of.k8s, in.version}, {of.kkp, resolution.KKPVersionFor(in.ref, from.kkp)}} {
 		if one.constraint == nil {
 			continue
 		}
@@ -208,22 +206,22 @@ func presenceOf(of *set, in *place, from *offers) waves.Presence {
 	return waves.Present
 }
 
-// owned are the installations in a cluster that the set made, by name, but for those of some items.
-func (p planner) owned(in *place, but map[string]*item) []*sight {
-	var found []*sight
+// owned are the set's installations in a cluster, by name, without those of the items in but.
+func (p planner) owned(in *place, but map[string]*item) []*observation {
+	var found []*observation
 	for name, live := range in.live {
-		if live.isOf(p.set.name) && (len(but) == 0 || but[in.itemOf(name, p.rivals)] == nil) {
+		if live.isOf(p.set.name) && (len(but) == 0 || but[in.itemOf(name, p.competitors)] == nil) {
 			found = append(found, live)
 		}
 	}
-	slices.SortFunc(found, func(a, b *sight) int { return strings.Compare(a.asked.name, b.asked.name) })
+	slices.SortFunc(found, func(a, b *observation) int { return strings.Compare(a.asked.name, b.asked.name) })
 	return found
 }
 
-// holder is the set that has a name in a cluster; nil: none wants it. Own is the presence of the
-// planner's set, where it is known. One that is for the cluster's next Kubernetes goes first.
+// holder is the set that has a name in a cluster; nil if no set claims it. Argument own is the presence of the
+// planner's set, if known. A set for the cluster's next Kubernetes comes first.
 func (p planner) holder(name string, in *place, own waves.Presence) *set {
-	first, _ := addonset.Holder(p.rivals.byItem[name], func(one *set) bool {
+	first, _ := addonset.Holder(p.competitors.byItem[name], func(one *set) bool {
 		return p.isEarly(one, name, in)
 	}, func(one *set) bool {
 		return p.isPresent(one, in, own)
@@ -231,7 +229,7 @@ func (p planner) holder(name string, in *place, own waves.Presence) *set {
 	return first
 }
 
-// isPresent says whether a set is about a cluster, or may be. Own is as for holder.
+// isPresent reports whether a set is for a cluster, or may be. Argument own is as for holder.
 func (p planner) isPresent(one *set, in *place, own waves.Presence) bool {
 	if one != p.set || own == waves.Unknown {
 		own = presenceOf(one, in, p.offers)
@@ -239,7 +237,7 @@ func (p planner) isPresent(one *set, in *place, own waves.Presence) bool {
 	return own != waves.Absent
 }
 
-// want plans one item of the set in a cluster that the set is about.
+// want plans one item of the set in a cluster that the set is for.
 func (p planner) want(result *plan, of *item, in *place) {
 	name := string(of.Name)
 	live := in.live[in.ref.NameOf(name)]
@@ -252,7 +250,7 @@ func (p planner) want(result *plan, of *item, in *place) {
 		return
 	}
 	if live == nil {
-		if reason, message := p.standsAlready(of, in); reason != "" {
+		if reason, message := p.conflictOf(of, in); reason != "" {
 			result.block(name, reason, message)
 			return
 		}
@@ -263,7 +261,7 @@ func (p planner) want(result *plan, of *item, in *place) {
 	if isMine {
 		result.mine = append(result.mine, &live.report)
 	}
-	if isMine && live.report.IsGoing { // it is made again once it is gone
+	if isMine && live.report.IsGoing { // it is recreated after its deletion
 		return
 	}
 	if reason, message := p.refusal(of, live, in.ref); reason != "" {
@@ -273,24 +271,25 @@ func (p planner) want(result *plan, of *item, in *place) {
 	p.aim(result, of, aimed{live, isMine}, in)
 }
 
-// leaveTo another set an item of which that has the name.
+// leaveTo plans an item whose name belongs to another set, the holder: the item waits for that set, and an existing
+// installation of this set is released.
 func (p planner) leaveTo(holder *set, result *plan, name string, in *place) {
 	switch live := in.live[in.ref.NameOf(name)]; {
 	case live == nil:
 		result.await(name, holder.name)
 	case live.isOf(p.set.name):
-		p.letGo(result, live, in)
+		p.release(result, live, in)
 	}
 }
 
-// refusal says why an item can't have the installation that has its name, and which set made it;
-// empty: it can.
-func (p planner) refusal(of *item, live *sight, in target.Ref) (reason, message string) {
+// refusal is the reason why an item can't have the installation of its name, and the set that created it; empty if it
+// can.
+func (p planner) refusal(of *item, live *observation, in target.Ref) (reason, message string) {
 	owner := live.set
 	switch {
-	case owner == "" || p.rivals.sets[owner] == nil:
-		return v1.ReasonNameTaken, fmt.Sprintf("installation %q was not made by this set and is left alone: rename the item, or %s",
-			live.Name, takeOver)
+	case owner == "" || p.competitors.sets[owner] == nil:
+		return v1.ReasonNameTaken, fmt.Sprintf("installation %q was not created by this set and is not changed: rename the item, or %s",
+			live.Name, howToAdopt)
 	case live.report.IsGoing:
 		return v1.ReasonNameTaken, fmt.Sprintf("installation %q of AddonSet %q is being removed", live.Name, owner)
 	case goesOver(live, of, in):
@@ -302,58 +301,60 @@ func (p planner) refusal(of *item, live *sight, in target.Ref) (reason, message 
 			p.offers.entries[of.addon()] != nil)
 	}
 	return v1.ReasonNameTaken, fmt.Sprintf(
-		"AddonSet %q has installation %q with another add-on, releaseName or targetNamespace: it waits for its removal", owner, live.Name)
+		"AddonSet %q has installation %q with another add-on, releaseName or targetNamespace: the item waits until that installation is removed",
+		owner, live.Name)
 }
 
-// takeOver is how a set gets what an installation of others applied, which stays where it is.
-const takeOver = "have the set take over what it applied: write allow: [Adopt] into the item, " +
-	"set deletionPolicy Orphan on the installation and delete it"
+// howToAdopt says how a set can adopt the objects of an installation that no set created.
+const howToAdopt = "have the set adopt its objects: write allow: [Adopt] into the item, set deletionPolicy Orphan on the installation " +
+	"and delete it"
 
-// goesOver says whether what one set made can go over to an item of another by its label alone.
-func goesOver(live *sight, to *item, in target.Ref) bool {
-	// Outside of KKP an item that names no release goes by what is there.
+// goesOver reports whether an installation can be passed from one set to another's item by a change of its label
+// alone.
+func goesOver(live *observation, to *item, in target.Ref) bool {
+	// Outside of KKP an item that names no release accepts the existing one.
 	isRelease := live.release == to.ReleaseName || to.ReleaseName == "" && !in.IsKKP()
 	isPlace := to.TargetNamespace == "" || live.asked.targetNamespace == to.TargetNamespace
 	return live.asked.addon == to.addon() && isPlace && isRelease
 }
 
-// standsAlready says whether the cluster has the add-on in that namespace by somebody else, or asks
-// for it itself.
-func (p planner) standsAlready(of *item, in *place) (reason, message string) {
+// conflictOf is the reason why an item's installation can't be created: another installation has the name, or has
+// the add-on in the same namespace of the cluster, or an annotation of the Cluster requests it; empty if there is
+// none.
+func (p planner) conflictOf(of *item, in *place) (reason, message string) {
 	if name := in.ref.NameOf(string(of.Name)); in.elsewhere != nil && in.elsewhere(name) {
-		return v1.ReasonNameTaken, fmt.Sprintf("installation %q is one of another cluster", name)
+		return v1.ReasonNameTaken, fmt.Sprintf("installation %q belongs to another cluster", name)
 	}
 	namespace := p.landingOf(of, nil).Namespace
 	for _, name := range slices.Sorted(maps.Keys(in.live)) {
 		live := in.live[name]
-		if live.isOf(p.set.name) && p.set.byName[in.itemOf(name, p.rivals)] != nil { // the set has the add-on twice, as it says
+		if live.isOf(p.set.name) && p.set.byName[in.itemOf(name, p.competitors)] != nil { // the set lists the add-on twice
 			continue
 		}
 		if live.asked.addon == of.addon() && live.asked.targetNamespace == namespace {
-			way := ": give the item another targetNamespace, or " + takeOver
-			if p.rivals.sets[live.set] != nil {
-				way = fmt.Sprintf(", by AddonSet %q: give one of the two items another targetNamespace, or take it out of its set", live.set)
+			way := ": give the item another targetNamespace, or " + howToAdopt
+			if p.competitors.sets[live.set] != nil {
+				way = fmt.Sprintf(", by AddonSet %q: give one of the two items another targetNamespace, or remove it from its set", live.set)
 			}
 			return v1.ReasonNameTaken, fmt.Sprintf("installation %q has add-on %q in namespace %q already%s", name, of.addon(), namespace, way)
 		}
 	}
 	for _, one := range in.asked {
 		if one.name == string(of.Name) || one.addon == of.addon() && one.targetNamespace == namespace {
-			return v1.ReasonNameTaken, fmt.Sprintf("the Cluster's annotation %s asks for add-on %q, or for the name",
+			return v1.ReasonNameTaken, fmt.Sprintf("the Cluster's annotation %s requests add-on %q, or an installation with this name",
 				v1.AnnotationInitialInstallations, one.addon)
 		}
 	}
 	return "", ""
 }
 
-// aimed is the installation that has an item's name, and whether the set made it. Without one there
-// is none.
+// aimed is the installation with an item's name, if there is one, and whether the set created it.
 type aimed struct {
-	live   *sight
+	live   *observation
 	isMine bool
 }
 
-// aim plans the target of an item: what is there against what it is to be.
+// aim plans the target of an item, compared with the existing installation.
 func (p planner) aim(result *plan, of *item, at aimed, in *place) {
 	name, live := string(of.Name), at.live
 	if missing := p.offers.missing(of); missing != "" {
@@ -362,7 +363,7 @@ func (p planner) aim(result *plan, of *item, at aimed, in *place) {
 	}
 	installed := live.installed()
 	chosen := p.choose(of, in, installed)
-	if live != nil && chosen.reason == v1.ReasonAddonUnknown { // gone from the catalogue: no change
+	if live != nil && chosen.reason == v1.ReasonAddonUnknown { // no catalogue has it any longer: no change
 		return
 	}
 	version, digest := chosen.version, chosen.digest
@@ -396,10 +397,10 @@ func (p planner) aim(result *plan, of *item, at aimed, in *place) {
 	result.steps = append(result.steps, made)
 }
 
-// letGo plans the end of what the set made and does not want, or may not have, any more. What
-// another set wants as it is goes over to that with its own move.
-func (p planner) letGo(result *plan, live *sight, in *place) {
-	item := in.itemOf(live.asked.name, p.rivals)
+// release plans the removal of an installation that is no longer in the set, or that the set may no longer have. One
+// that another set claims unchanged is passed to that set by the other set's own move.
+func (p planner) release(result *plan, live *observation, in *place) {
+	item := in.itemOf(live.asked.name, p.competitors)
 	if next := p.holder(item, in, result.presence); next != nil && next.name != p.set.name && goesOver(live, next.byName[item], in.ref) {
 		return
 	}
@@ -408,7 +409,7 @@ func (p planner) letGo(result *plan, live *sight, in *place) {
 		return
 	}
 	if other := p.mayWant(item, in); other != nil {
-		result.hold(item, other, "may want it")
+		result.hold(item, other, "may request it")
 		return
 	}
 	result.steps = append(result.steps, step{

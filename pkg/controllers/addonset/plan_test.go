@@ -16,13 +16,13 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/target"
-	"github.com/trellis-addons/trellis/pkg/waves"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
+	"github.com/trellis-addons/trellis/pkg/fleet/waves"
 )
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// entryOf makes an entry of an add-on with versions; "1.1.0 <1.37" has a constraint, "1.2.0!" is deprecated.
+// entryOf is an entry of an add-on with versions; "1.1.0 <1.37" has a constraint, "1.2.0!" is deprecated.
 func entryOf(t testing.TB, addon string, versions ...string) *catalogue.Entry {
 	t.Helper()
 	merged := &v1.AddonCatalogue{}
@@ -83,7 +83,7 @@ func reading(t testing.TB, sets ...*v1.AddonSet) map[string]*set {
 	return read
 }
 
-// madeBy is installation web, which a set made as it wants it, with that version applied.
+// madeBy is installation web as a set creates it, with that version applied.
 func madeBy(t testing.TB, of *v1.AddonSet, from *offers, in *place, applied string) *v1.AddonInstallation {
 	t.Helper()
 	const name = "web"
@@ -110,8 +110,8 @@ func clusterOn(version string) *place {
 	}
 }
 
-// told is a plan in words.
-func told(p *plan) string {
+// reported describes a plan.
+func reported(p *plan) string {
 	var words []string
 	for _, one := range p.steps {
 		word := fmt.Sprintf("%s %s %s>%s", one.kind, one.item, one.from, one.to)
@@ -133,18 +133,18 @@ func told(p *plan) string {
 	return strings.Join(words, ", ")
 }
 
-// TestWhatASetWantsOfACluster turns red where a rule of targets, of names or of what is not known is broken.
+// TestWhatASetWantsOfACluster fails where a rule of targets, of names or of unknown states is broken.
 func TestWhatASetWantsOfACluster(t *testing.T) {
 	web := func() *v1.AddonSet { return setNamed("tools", itemOf("web", "web", "1.x")) }
 	standard := offering(entryOf(t, "web", "1.0.0", "1.1.0", "1.2.0 >=1.37", "1.1.5!"))
 	mine := func(applied string) func(*v1.AddonSet, *place) {
-		return func(of *v1.AddonSet, in *place) { in.live["web"] = sightOf(madeBy(t, of, standard, in, applied)) }
+		return func(of *v1.AddonSet, in *place) { in.live["web"] = observationOf(madeBy(t, of, standard, in, applied)) }
 	}
 	foreign := func(name string) func(*v1.AddonSet, *place) {
 		return func(_ *v1.AddonSet, in *place) {
 			live := &v1.AddonInstallation{}
 			live.Name, live.Spec.AddonRef.Name, live.Spec.TargetNamespace = name, "web", "there"
-			in.live[name] = sightOf(live)
+			in.live[name] = observationOf(live)
 		}
 	}
 	only := func(change func(*v1.AddonSet)) func(*v1.AddonSet, *place) {
@@ -231,15 +231,16 @@ func TestWhatASetWantsOfACluster(t *testing.T) {
 				change(of, in)
 			}
 			sets := reading(t, of)
-			got := planner{newResolver(sets["tools"], test.offers), newRivals(sets)}.planFor(in)
-			if text := told(&got); text != test.want {
+			got := planner{newResolver(sets["tools"], test.offers), newCompetitors(sets)}.planFor(in)
+			if text := reported(&got); text != test.want {
 				t.Errorf("\n got: %s\nwant: %s", text, test.want)
 			}
 		})
 	}
 }
 
-// TestWhatAnItemMayDo turns red when what a set allows an item is not given to its installations, or more is; and when giving it is no move.
+// TestWhatAnItemMayDo fails when an item's installations do not get the rights that the set allows it, or get more;
+// and when granting one is no move.
 func TestWhatAnItemMayDo(t *testing.T) {
 	from := offering(entryOf(t, "web", "1.0.0"))
 	digests := map[string]string{}
@@ -254,8 +255,8 @@ func TestWhatAnItemMayDo(t *testing.T) {
 		item := itemOf("web", "web", "")
 		item.Allow = test.allow
 		sets := reading(t, setNamed("tools", item))
-		got := planner{newResolver(sets["tools"], from), newRivals(sets)}.planFor(clusterOn("v1.36.3"))
-		if text := told(&got); text != "Install web >1.0.0" {
+		got := planner{newResolver(sets["tools"], from), newCompetitors(sets)}.planFor(clusterOn("v1.36.3"))
+		if text := reported(&got); text != "Install web >1.0.0" {
 			t.Fatalf("allowed %q: %s", test.allow, text)
 		}
 		if given := got.steps[0].intent(target.Ref{Namespace: "there"}).Annotations; !maps.Equal(given, test.want) {
@@ -269,8 +270,8 @@ func TestWhatAnItemMayDo(t *testing.T) {
 	}
 }
 
-// TestWhatAClusterAsksFor turns red when annotation initial-installations is not read entry by entry, or when what can't be read asks for
-// something.
+// TestWhatAClusterAsksFor fails when annotation initial-installations is not read entry by entry, or when an invalid
+// entry requests an add-on.
 func TestWhatAClusterAsksFor(t *testing.T) {
 	for text, want := range map[string][]asked{
 		"":                     nil,
@@ -287,31 +288,33 @@ func TestWhatAClusterAsksFor(t *testing.T) {
 	}
 }
 
-// Red when a set is told to take over what another set made, whose installation nobody deletes by hand, or to rename an item that has the
-// add-on and the namespace of an installation with another name.
+// TestTheSameAddonInTheSameNamespaceNamesAWayOut fails when the message advises a set to adopt the installation of
+// another set, which no user deletes by hand, or to rename an item that has the add-on and the namespace of an
+// installation with another name.
 func TestTheSameAddonInTheSameNamespaceNamesAWayOut(t *testing.T) {
 	from := offering(entryOf(t, "web", "1.0.0"))
 	tools, other, in := setNamed("tools", itemOf("front", "web", "")), setNamed("other", itemOf("web", "web", "")), clusterOn("v1.36.3")
-	in.live["web"] = sightOf(madeBy(t, other, from, in, "1.0.0"))
+	in.live["web"] = observationOf(madeBy(t, other, from, in, "1.0.0"))
 	const taken = `installation "web" has add-on "web" in namespace "there" already`
 	for _, test := range []struct {
 		sets []*v1.AddonSet
 		want string
 	}{
 		{[]*v1.AddonSet{tools, other}, taken +
-			`, by AddonSet "other": give one of the two items another targetNamespace, or take it out of its set`},
-		{[]*v1.AddonSet{tools}, taken + ": give the item another targetNamespace, or " + takeOver},
+			`, by AddonSet "other": give one of the two items another targetNamespace, or remove it from its set`},
+		{[]*v1.AddonSet{tools}, taken + ": give the item another targetNamespace, or " + howToAdopt},
 	} {
 		sets := reading(t, test.sets...)
-		got := planner{newResolver(sets["tools"], from), newRivals(sets)}.planFor(in)
+		got := planner{newResolver(sets["tools"], from), newCompetitors(sets)}.planFor(in)
 		if len(got.blocked) != 1 || got.blocked[0].Message != test.want {
 			t.Errorf("it says %+v, want %s", got.blocked, test.want)
 		}
 	}
 }
 
-// Red when what depends on a blocked item, or on one that another set has not made yet, is installed: it would wait without end, and count
-// as a failure that halts the fleet; or when something is removed while a copy can't be gone by, whose set may want it.
+// TestWhatCanNotBeIsNotBegun fails when an item that depends on a blocked item, or on one that another set has not
+// created yet, is installed: it would wait without end, and count as a failure that halts the fleet; or when an
+// installation is removed that the set of an unusable copy may claim.
 func TestWhatCanNotBeIsNotBegun(t *testing.T) {
 	from := offering(entryOf(t, "web", "1.0.0"), entryOf(t, "crds", "1.0.0"))
 	crds, web, page := itemOf("crds", "crds", ""), itemOf("web", "web", ""), itemOf("page", "web", "")
@@ -319,11 +322,11 @@ func TestWhatCanNotBeIsNotBegun(t *testing.T) {
 	of, in := setNamed("tools", page, web, crds), clusterOn("v1.36.3")
 	foreign := &v1.AddonInstallation{}
 	foreign.Name = "crds"
-	in.live["crds"] = sightOf(foreign)
+	in.live["crds"] = observationOf(foreign)
 	sets := reading(t, of)
-	got := planner{newResolver(sets["tools"], from), newRivals(sets)}.planFor(in)
+	got := planner{newResolver(sets["tools"], from), newCompetitors(sets)}.planFor(in)
 	want := "Blocked crds NameTaken, Blocked page DependencyMissing, Blocked web DependencyMissing"
-	if text := told(&got); text != want {
+	if text := reported(&got); text != want {
 		t.Errorf("\n got: %s\nwant: %s", text, want)
 	}
 
@@ -331,43 +334,43 @@ func TestWhatCanNotBeIsNotBegun(t *testing.T) {
 	other.Spec.Priority = 1
 	sets = reading(t, of, other)
 	for _, want := range []string{"Blocked page DependencyMissing, Blocked web DependencyMissing", "Install page >1.0.0, Install web >1.0.0"} {
-		got := planner{newResolver(sets["tools"], from), newRivals(sets)}.planFor(there)
-		if text := told(&got); text != want {
+		got := planner{newResolver(sets["tools"], from), newCompetitors(sets)}.planFor(there)
+		if text := reported(&got); text != want {
 			t.Errorf("beside a set that has the name of one:\n got: %s\nwant: %s", text, want)
 		}
-		made := &v1.AddonInstallation{} // once the other set made it
+		made := &v1.AddonInstallation{} // after the other set created it
 		made.Name, made.Labels = "crds", map[string]string{v1.LabelManagedBy: v1.ManagedBySets, v1.LabelSet: "other"}
-		there.live["crds"] = sightOf(made)
+		there.live["crds"] = observationOf(made)
 	}
 
 	alone := setNamed("tools", itemOf("web", "web", ""))
 	here := clusterOn("v1.36.3")
-	here.live["web"] = sightOf(madeBy(t, alone, from, here, "1.0.0"))
+	here.live["web"] = observationOf(madeBy(t, alone, from, here, "1.0.0"))
 	alone.Spec.ClusterSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "large"}}
-	for _, test := range doubtfulCopies(t) {
+	for _, test := range uncertainCopies(t) {
 		sets := reading(t, alone)
-		rivals := newRivals(sets)
-		rivals.unsure = []*claims{test.unsure}
-		got := planner{newResolver(sets["tools"], from), rivals}.planFor(here)
+		competitors := newCompetitors(sets)
+		competitors.unknown = []*claims{test.unknown}
+		got := planner{newResolver(sets["tools"], from), competitors}.planFor(here)
 		want := "Remove web 1.0.0>"
 		if test.holds {
 			want = "Blocked web SetUnreadable"
 		}
-		if text := told(&got); text != want || got.isHeld != test.holds {
+		if text := reported(&got); text != want || got.isHeld != test.holds {
 			t.Errorf("beside a copy %s: %s", test.why, text)
 		}
 	}
 }
 
-// doubtful is a copy that can't be gone by: whether it holds item web that another set lets go in
-// clusters of tier small, and whether it keeps that set from making it.
-type doubtful struct {
+// doubtful is an unusable copy. It reports whether the copy holds item web that another set drops in clusters of tier
+// small, and whether it prevents that set from creating it.
+type uncertain struct {
 	why           string
-	unsure        *claims
+	unknown       *claims
 	holds, isLast bool
 }
 
-func doubtfulCopies(t *testing.T) []doubtful {
+func uncertainCopies(t *testing.T) []uncertain {
 	t.Helper()
 	edited, withRevision, wants := setNamed("edited", itemOf("page", "web", "")), setNamed("edited"), setNamed("edited", itemOf("web", "web", ""))
 	withRevision.Status.Revision = "1"
@@ -378,7 +381,7 @@ func doubtfulCopies(t *testing.T) []doubtful {
 	unreadable.Spec.Constraints = &v1.Constraints{K8sVersion: "1.37", KKPVersion: "no range"}
 	younger.CreationTimestamp = metav1.NewTime(noon.Add(time.Hour))
 	other := reading(t, elsewhere)["edited"]
-	return []doubtful{
+	return []uncertain{
 		{"of another name", claimsOf(edited, nil, nil), false, true},
 		{"of its name", claimsOf(wants, nil, nil), true, false},
 		{"of its name, which comes after it", claimsOf(younger, nil, nil), true, true},
@@ -394,17 +397,18 @@ func doubtfulCopies(t *testing.T) []doubtful {
 	}
 }
 
-// TestWhatMayBeAnothersIsNotMade turns red when a set makes, or takes over, what a copy that can't be gone by may want before it; when it
-// is kept from that by one that comes after it, or wants it elsewhere; or when it no longer keeps what it has.
+// TestWhatMayBeAnothersIsNotMade fails when a set creates, or adopts, an installation that an unusable copy with
+// precedence may claim; when a copy without precedence, or one that claims it elsewhere, prevents that; or when the
+// copy no longer keeps its own.
 func TestWhatMayBeAnothersIsNotMade(t *testing.T) {
 	from := offering(entryOf(t, "web", "1.0.0", "1.1.0"))
 	mine := setNamed("tools", itemOf("web", "web", "1.x"))
 	left := setNamed("left", itemOf("web", "web", "1.x"))
 	left.Spec.ClusterSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "large"}}
 	sets := reading(t, mine, left)
-	for _, test := range doubtfulCopies(t) {
-		rivals := newRivals(sets)
-		rivals.unsure = []*claims{test.unsure}
+	for _, test := range uncertainCopies(t) {
+		competitors := newCompetitors(sets)
+		competitors.unknown = []*claims{test.unknown}
 		for _, one := range []struct {
 			why, want string
 			live      *v1.AddonSet
@@ -416,20 +420,20 @@ func TestWhatMayBeAnothersIsNotMade(t *testing.T) {
 		} {
 			here := clusterOn("v1.36.3")
 			if one.live != nil {
-				here.live["web"] = sightOf(madeBy(t, one.live, from, here, "1.0.0"))
+				here.live["web"] = observationOf(madeBy(t, one.live, from, here, "1.0.0"))
 			}
 			if one.isHeld {
 				one.want = "Blocked web SetUnreadable"
 			}
-			got := planner{newResolver(sets["tools"], from), rivals}.planFor(here)
-			if text := told(&got); text != one.want {
+			got := planner{newResolver(sets["tools"], from), competitors}.planFor(here)
+			if text := reported(&got); text != one.want {
 				t.Errorf("beside a copy %s, where there is %s: %s, want %s", test.why, one.why, text, one.want)
 			}
 		}
 	}
 }
 
-// TestTwoSetsWantOneName turns red when the wrong one has it, or when what goes over is removed.
+// TestTwoSetsWantOneName fails when the wrong one has it, or when an installation that changes its set is removed.
 func TestTwoSetsWantOneName(t *testing.T) {
 	standard := offering(entryOf(t, "web", "1.0.0"))
 	for _, test := range []struct {
@@ -443,16 +447,16 @@ func TestTwoSetsWantOneName(t *testing.T) {
 			first.CreationTimestamp = metav1.NewTime(noon.Add(time.Second))
 		}, "", "Install web >1.0.0"},
 		{"it goes over with the other's move", func(first, second *v1.AddonSet, in *place) {
-			in.live["web"] = sightOf(madeBy(t, first, standard, in, "1.0.0"))
+			in.live["web"] = observationOf(madeBy(t, first, standard, in, "1.0.0"))
 			second.Spec.Priority = 1
 		}, "", "Update web 1.0.0>1.0.0"},
 		{"the one is deleted, the other wants it", func(first, _ *v1.AddonSet, in *place) {
-			in.live["web"] = sightOf(madeBy(t, first, standard, in, "1.0.0"))
+			in.live["web"] = observationOf(madeBy(t, first, standard, in, "1.0.0"))
 			at := metav1.NewTime(noon)
 			first.DeletionTimestamp = &at
 		}, "", "Update web 1.0.0>1.0.0"},
 		{"as another release it can't go over", func(first, second *v1.AddonSet, in *place) {
-			in.live["web"] = sightOf(madeBy(t, first, standard, in, "1.0.0"))
+			in.live["web"] = observationOf(madeBy(t, first, standard, in, "1.0.0"))
 			second.Spec.Priority, second.Spec.Addons[0].ReleaseName = 1, "other"
 		}, "Remove web 1.0.0>", "Blocked web NameTaken"},
 	} {
@@ -460,20 +464,20 @@ func TestTwoSetsWantOneName(t *testing.T) {
 			first, second, in := setNamed("a", itemOf("web", "web", "1.x")), setNamed("b", itemOf("web", "web", "1.x")), clusterOn("v1.36.3")
 			test.change(first, second, in)
 			sets := reading(t, first, second)
-			one := planner{newResolver(sets["a"], standard), newRivals(sets)}.planFor(in)
-			other := planner{newResolver(sets["b"], standard), newRivals(sets)}.planFor(in)
-			if got := told(&one); got != test.one {
+			one := planner{newResolver(sets["a"], standard), newCompetitors(sets)}.planFor(in)
+			other := planner{newResolver(sets["b"], standard), newCompetitors(sets)}.planFor(in)
+			if got := reported(&one); got != test.one {
 				t.Errorf("the one: got %q, want %q", got, test.one)
 			}
-			if got := told(&other); got != test.other {
+			if got := reported(&other); got != test.other {
 				t.Errorf("the other: got %q, want %q", got, test.other)
 			}
 		})
 	}
 }
 
-// TestNoOrderDecides turns red when plans depend on the order in which sets were read or clusters looked at, or when
-// two sets want to write one installation.
+// TestNoOrderDecides fails when plans depend on the order in which sets were read or clusters visited, or when two
+// sets would write one installation.
 func TestNoOrderDecides(t *testing.T) {
 	standard := offering(entryOf(t, "web", "1.0.0", "1.1.0"), entryOf(t, "db", "1.0.0 <1.37", "2.0.0"))
 	for seed := range uint64(200) {
@@ -493,7 +497,7 @@ func TestNoOrderDecides(t *testing.T) {
 			in := clusterOn([]string{"v1.36.3", "v1.37.0", ""}[random.IntN(3)])
 			in.name, in.labels = fmt.Sprintf("c%d", i), labels.Set{"ring": fmt.Sprint(i % 2)}
 			if random.IntN(2) == 0 {
-				in.live["web"] = sightOf(madeBy(t, all[random.IntN(len(all))], standard, in, "1.0.0"))
+				in.live["web"] = observationOf(madeBy(t, all[random.IntN(len(all))], standard, in, "1.0.0"))
 			}
 			places = append(places, in)
 		}
@@ -501,14 +505,14 @@ func TestNoOrderDecides(t *testing.T) {
 			random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 			random.Shuffle(len(places), func(i, j int) { places[i], places[j] = places[j], places[i] })
 			sets := reading(t, all...)
-			rivals := newRivals(sets)
+			competitors := newCompetitors(sets)
 			var words []string
 			written := map[string]string{}
 			for _, one := range all {
 				resolved := newResolver(sets[one.Name], standard)
 				for _, in := range places {
-					found := planner{resolved, rivals}.planFor(in)
-					words = append(words, fmt.Sprintf("%s in %s: %s", one.Name, in.name, told(&found)))
+					found := planner{resolved, competitors}.planFor(in)
+					words = append(words, fmt.Sprintf("%s in %s: %s", one.Name, in.name, reported(&found)))
 					for _, step := range found.steps {
 						key := in.name + "/" + step.item
 						if before := written[key]; before != "" {
@@ -527,7 +531,8 @@ func TestNoOrderDecides(t *testing.T) {
 	}
 }
 
-// TestWhatIsANewRevision turns red when an edit of how and when a set rolls restarts it, or when what clusters get does not.
+// TestWhatIsANewRevision fails when an edit of a set's pace or order restarts it, or when an edit of the content for
+// clusters does not.
 func TestWhatIsANewRevision(t *testing.T) {
 	base := []string{"1.0.0", "1.1.0"}
 	of := func(change func(*v1.AddonSet), from *offers) string {
@@ -573,14 +578,14 @@ func TestWhatIsANewRevision(t *testing.T) {
 	}
 }
 
-// Bar 3: Select is called once for each version of Kubernetes and each version that is installed, in however many clusters, and one
-// intent is made for all. Red when a cluster's name, namespace or labels are part of what is chosen by, and when what was chosen is not
-// gone by.
+// TestClustersAlikeHaveOneChoiceAndOneIntent: Bar 3: Select is called once for each version of Kubernetes and each
+// installed version, for any number of clusters, and one intent is created for all. The test fails when a choice
+// depends on a cluster's name, namespace or labels, and when the choice is not applied.
 func TestClustersAlikeHaveOneChoiceAndOneIntent(t *testing.T) {
 	from := offering(entryOf(t, "web", "1.0.0", "1.0.1", "1.0.2", "1.1.0 >= 1.37"), entryOf(t, "log", "1.0.0"))
 	all := setNamed("all", itemOf("web", "web", "1.x"), itemOf("log", "log", "1.x"))
 	read := reading(t, all)
-	asked := planner{newResolver(read["all"], from), newRivals(read)}
+	asked := planner{newResolver(read["all"], from), newCompetitors(read)}
 	calls, intents := map[string]int{}, map[*prepared]bool{}
 	asked.selects = func(
 		entry *catalogue.Entry, wanted, installed string, platform catalogue.Platform, options catalogue.SelectOptions,
@@ -593,14 +598,14 @@ func TestClustersAlikeHaveOneChoiceAndOneIntent(t *testing.T) {
 		in.name, in.ref.Namespace = fmt.Sprintf("birch-%d", i), fmt.Sprintf("cluster-birch-%d", i)
 		in.labels = labels.Set{"number": fmt.Sprint(i)}
 		if installed := []string{"", "1.0.0", "1.0.1"}[i/4%3]; installed != "" {
-			in.live["web"] = sightOf(madeBy(t, all, from, in, installed))
+			in.live["web"] = observationOf(madeBy(t, all, from, in, installed))
 		}
 		planned := asked.planFor(in)
 		for _, step := range planned.steps {
 			intents[step.target] = true
 		}
 		if len(planned.steps) != 2 || len(planned.blocked) > 0 {
-			t.Fatalf("the plan of %s is %s", in.name, told(&planned))
+			t.Fatalf("the plan of %s is %s", in.name, reported(&planned))
 		}
 	}
 	for call, times := range calls {

@@ -15,23 +15,23 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/installation"
-	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
+	"github.com/trellis-addons/trellis/pkg/fleet/installation"
 	"github.com/trellis-addons/trellis/pkg/values"
 )
 
-// defaultValuesKey is the key of the platform's values where an item names none.
+// defaultValuesKey is the key of the platform's values if an item names none.
 const defaultValuesKey = "values.yaml"
 
 // platformValues are the platform's values of one item, without their content.
 type platformValues struct {
 	secret, key string
-	// content is their keyed digest; empty where they are not to be had, and problem says why.
+	// content is their keyed digest; empty if they are unavailable, and problem says why.
 	content, problem string
 }
 
-// platformSecrets is a cache of the platform's Secrets with values. The manager's own has only the
-// metadata of Secrets.
+// platformSecrets is a cache of the platform's Secrets with values. The manager's own cache has only the metadata of
+// Secrets.
 func (r *Reconciler) platformSecrets(mgr ctrl.Manager) (cache.Cache, error) {
 	made, err := cache.New(mgr.GetConfig(), cache.Options{
 		Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient(),
@@ -42,13 +42,13 @@ func (r *Reconciler) platformSecrets(mgr ctrl.Manager) (cache.Cache, error) {
 		}},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("making the cache of the platform's Secrets: %w", err)
+		return nil, fmt.Errorf("creating the cache of the platform's Secrets: %w", err)
 	}
 	r.secrets = made
 	return made, mgr.Add(made)
 }
 
-// trimPlatformSecret leaves one byte more than allowed of a value that is too large, which says so.
+// trimPlatformSecret cuts a value that is too large to one byte more than allowed, which marks it as too large.
 func trimPlatformSecret(object any) (any, error) {
 	secret, isSecret := object.(*corev1.Secret)
 	if !isSecret {
@@ -63,7 +63,7 @@ func trimPlatformSecret(object any) (any, error) {
 	return secret, nil
 }
 
-// readPlatformValues looks for the values of all items that name some.
+// readPlatformValues reads the values of all items that name some.
 func (r *Reconciler) readPlatformValues(ctx context.Context, of *set) (map[string]platformValues, error) {
 	found := map[string]platformValues{}
 	for i := range of.items {
@@ -90,7 +90,7 @@ func (r *Reconciler) readPlatformValues(ctx context.Context, of *set) (map[strin
 			one.problem = fmt.Sprintf("key %q of the platform's Secret %q has more than %d bytes", one.key, one.secret, values.MaxBytes)
 		default:
 			if one.content = r.Marks.ValuesDigest(one.secret, one.key, data); one.content == "" {
-				one.problem = "the master has brought this seed no key, without which nothing of the platform's Secrets is granted"
+				one.problem = "the master has not written the key for the platform's Secrets to this seed yet, so none of these Secrets is granted"
 			}
 		}
 		found[string(of.items[i].Name)] = one
@@ -98,13 +98,13 @@ func (r *Reconciler) readPlatformValues(ctx context.Context, of *set) (map[strin
 	return found, nil
 }
 
-// isFor says whether a copy of a Secret is for a set. An earlier master writes none with the annotation.
+// isFor reports whether a copy of a Secret is for a set. An earlier master does not write the annotation.
 func isFor(secret *corev1.Secret, set string) bool {
 	listed, annotated := secret.Annotations[v1.AnnotationUsedBy]
 	return !annotated || catalogue.IsUsedBy(listed, catalogue.SetUserName(set))
 }
 
-// missing says why the platform has no values for an item that names some; empty: there are, or it
+// missing is the reason why the platform has no values for an item that names some; empty if it has, or if the item
 // names none.
 func (o *offers) missing(of *item) string {
 	if of.PlatformSecretRef == nil {
@@ -113,8 +113,8 @@ func (o *offers) missing(of *item) string {
 	return o.platform[string(of.Name)].problem
 }
 
-// grant is what an installation may have of the platform's values; empty: none. What is not there yet
-// gets its grant once it has a UID, and waits for it.
+// grant is an installation's right to the platform's values; empty if there are none. A new installation waits, and
+// gets its grant when it has a UID.
 func (o *offers) grant(of *item, by *step, in target.Ref) string {
 	one, isGranted := o.platform[string(of.Name)]
 	if !isGranted {
@@ -129,8 +129,8 @@ func (o *offers) grant(of *item, by *step, in target.Ref) string {
 	return o.marks.Grant(installation.Grant{Secret: one.secret, Key: one.key, Content: one.content}, about)
 }
 
-// naming are the sets that name a Secret: by the copies that are there, since a set that was not read
-// yet names it too.
+// naming are the sets that name a Secret, according to all existing copies: a set that was not read yet may name it
+// too.
 func (r *Reconciler) naming(ctx context.Context, secret client.Object) []reconcile.Request {
 	var copies v1.AddonSetList
 	if err := r.Client.List(ctx, &copies, client.InNamespace(r.Options.CatalogueNamespace), client.UnsafeDisableDeepCopy); err != nil {

@@ -14,7 +14,8 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
-// Red when an item is installed although the platform's values are missing, or when what is installed gets no grant that holds for it.
+// TestAnItemWaitsForThePlatformsValuesAndIsGrantedThem fails when an item is installed although the platform's values
+// are missing, or when an installation gets no valid grant.
 func TestAnItemWaitsForThePlatformsValuesAndIsGrantedThem(t *testing.T) {
 	w := newWorld(t, 1, 1)
 	w.useKey()
@@ -46,12 +47,12 @@ func TestAnItemWaitsForThePlatformsValuesAndIsGrantedThem(t *testing.T) {
 	})
 }
 
-// sharing has a set's item name the platform's Secret.
+// sharing makes a set's item name the platform's Secret.
 func sharing(of *v1.AddonSet) {
 	of.Spec.Addons[0].PlatformSecretRef = &v1.PlatformSecretReference{Name: "shared"}
 }
 
-// shares writes the platform's Secret as the distributor brings it.
+// shares writes the platform's Secret as the distributor does.
 func (w *world) shares(key, content string) {
 	w.t.Helper()
 	w.put(&corev1.Secret{
@@ -60,7 +61,8 @@ func (w *world) shares(key, content string) {
 	})
 }
 
-// granted are the digests of the values that installations of web may have, by cluster, and complains about what tells their content.
+// granted are the digests of the values that installations of web may have, by cluster. It fails the test if anything
+// reveals their content.
 func (w *world) granted() map[string]string {
 	w.t.Helper()
 	found := map[string]string{}
@@ -88,7 +90,8 @@ func (w *world) with(content string) []string {
 	return names
 }
 
-// F7: Red when a set has values of a Secret whose copy is for other sets: its copy may be older than what the Secret says.
+// TestValuesOfThePlatformAreForTheSetsThatTheyName (F7) fails when a set has values of a Secret whose copy is for
+// other sets: its copy may be older than the Secret.
 func TestValuesOfThePlatformAreForTheSetsThatTheyName(t *testing.T) {
 	w := newWorld(t, 1, 1)
 	w.useKey()
@@ -116,9 +119,9 @@ func TestValuesOfThePlatformAreForTheSetsThatTheyName(t *testing.T) {
 	}
 }
 
-// TestChangedValuesOfThePlatformRollByGroups: nothing but a Secret changes. Red when that is no revision, when it reaches a cluster before
-// its group is open, when an installation that has the former values counts as done, when more than one write brings it, or when an item
-// that names no Secret any more keeps its grant.
+// TestChangedValuesOfThePlatformRollByGroups: only a Secret changes. The test fails when that is no revision, when it
+// reaches a cluster before its group is open, when an installation with the previous values counts as done, when it
+// takes more than one write, or when an item that no longer names a Secret keeps its grant.
 func TestChangedValuesOfThePlatformRollByGroups(t *testing.T) {
 	w := newWorld(t, 3, 1)
 	w.useKey()
@@ -129,8 +132,8 @@ func TestChangedValuesOfThePlatformRollByGroups(t *testing.T) {
 	w.says(of, v1.ReasonRollingOut, current(1))
 	w.open(of, 2)
 	first := w.says(of, v1.ReasonComplete, current(3)).Status.Revision
-	former := w.marks.ValuesDigest("shared", "values.yaml", []byte("password: canary-string"))
-	if with := w.with(former); !slices.Equal(with, w.names) {
+	previous := w.marks.ValuesDigest("shared", "values.yaml", []byte("password: canary-string"))
+	if with := w.with(previous); !slices.Equal(with, w.names) {
 		t.Fatalf("%q have the values", with)
 	}
 	w.quiet()
@@ -147,7 +150,7 @@ func TestChangedValuesOfThePlatformRollByGroups(t *testing.T) {
 	if with := w.with(newer); !slices.Equal(with, w.names[:1]) {
 		t.Errorf("%q have the new values before their group is open", with)
 	}
-	if with := w.with(former); !slices.Equal(with, w.names[1:]) {
+	if with := w.with(previous); !slices.Equal(with, w.names[1:]) {
 		t.Errorf("%q have the former values", with)
 	}
 	w.open(of, 2)
@@ -177,9 +180,10 @@ func TestChangedValuesOfThePlatformRollByGroups(t *testing.T) {
 	w.says(of, v1.ReasonComplete, current(3))
 }
 
-// TestValuesOfThePlatformGoOverWithTheirInstallation: a set with a higher priority wants what another has, with the same values of the
-// platform. Red when the grant is still that of the other set, or comes with a write of its own, when the installation is made again,
-// or when the values are lost once the other set is changed to have none.
+// TestValuesOfThePlatformGoOverWithTheirInstallation: a set with a higher priority claims an installation of another
+// set, with the same values of the platform. The test fails when the grant is still that of the other set, or comes
+// with a separate write, when the installation is recreated, or when the values are lost once the other set is
+// changed to have none.
 func TestValuesOfThePlatformGoOverWithTheirInstallation(t *testing.T) {
 	w := newWorld(t, 2, 0)
 	w.useKey()
@@ -215,8 +219,8 @@ func TestValuesOfThePlatformGoOverWithTheirInstallation(t *testing.T) {
 	}
 }
 
-// TestValuesOfThePlatformThatAreAwayChangeNothing: a process begins while the Secret is not there, or has another key. Red when that is a
-// revision, when anything is written, or when nobody is told by name.
+// TestValuesOfThePlatformThatAreAwayChangeNothing: a process starts while the Secret does not exist, or has another
+// key. The test fails when that is a revision, when anything is written, or when it is not reported with the names.
 func TestValuesOfThePlatformThatAreAwayChangeNothing(t *testing.T) {
 	w := newWorld(t, 2, 1)
 	w.useKey()
@@ -236,9 +240,9 @@ func TestValuesOfThePlatformThatAreAwayChangeNothing(t *testing.T) {
 	before := w.writes.Load()
 	expect.Delete(t, w.seed, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: "shared"}})
 	w.start()
-	missing := w.tells(of, `Secret "shared" with label`)
+	missing := w.reports(of, `Secret "shared" with label`)
 	w.shares("other", "password: canary-string")
-	other := w.tells(of, `no key "values.yaml"`)
+	other := w.reports(of, `no key "values.yaml"`)
 	if missing.Status.Revision != revision || other.Status.Revision != revision {
 		t.Errorf("revisions %q and %q after %q", missing.Status.Revision, other.Status.Revision, revision)
 	}
@@ -249,8 +253,8 @@ func TestValuesOfThePlatformThatAreAwayChangeNothing(t *testing.T) {
 	}
 }
 
-// tells waits until the status of a set says that values are missing, in these words.
-func (w *world) tells(of *v1.AddonSet, words string) *v1.AddonSet {
+// reports waits until the status of a set reports missing values, with this message.
+func (w *world) reports(of *v1.AddonSet, words string) *v1.AddonSet {
 	w.t.Helper()
 	return expect.Object(w.t, w.seed, copyOf(of), func(found *v1.AddonSet) error {
 		for _, one := range found.Status.Clusters {

@@ -22,8 +22,9 @@ import (
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
-// One cluster's namespace refuses what the set writes, and one moves at a time. Red when the others wait for it for ever, when it is
-// not told as sick with the API server's words, and when it is not written once the refusal ends.
+// TestANamespaceThatRefusesStopsNoWave: One cluster's namespace refuses the set's writes, and one cluster moves at a
+// time. The test fails when the others wait for it forever, when it is not reported as sick with the API server's
+// message, and when it is not written once the refusal ends.
 func TestANamespaceThatRefusesStopsNoWave(t *testing.T) {
 	w := newWorld(t, 3, 3, standins.Rule{Act: standins.Act{Takes: 100 * time.Millisecond}})
 	w.offers("web", "1.0.0")
@@ -39,14 +40,14 @@ func TestANamespaceThatRefusesStopsNoWave(t *testing.T) {
 	says := func(reason string, sick, installed int) {
 		t.Helper()
 		expect.Object(t, w.seed, copyOf(of), func(found *v1.AddonSet) error {
-			told := 0
+			reported := 0
 			for _, row := range found.Status.Clusters {
 				if row.State == v1.ClusterSick && row.Item == "web" && strings.Contains(row.Message, "no installations here") {
-					told++
+					reported++
 				}
 			}
-			if at := w.at("1.0.0"); told != sick || len(at) != installed {
-				return fmt.Errorf("%d are told as sick, %q have it: %+v", told, at, found.Status.Clusters)
+			if at := w.at("1.0.0"); reported != sick || len(at) != installed {
+				return fmt.Errorf("%d are told as sick, %q have it: %+v", reported, at, found.Status.Clusters)
 			}
 			if found.Status.Counts.Moving > 0 {
 				return fmt.Errorf("%d are moving", found.Status.Counts.Moving)
@@ -64,8 +65,8 @@ func TestANamespaceThatRefusesStopsNoWave(t *testing.T) {
 	}
 }
 
-// TestARefusedRetryHoldsNoPlace: one cluster moves at a time, and one that is sick, since its namespace refuses it, is tried again and
-// again. Red when it holds the place until its next try, and another cluster waits for that.
+// TestARefusedRetryHoldsNoPlace: one cluster moves at a time, and a sick one, whose namespace refuses it, is tried
+// again and again. The test fails when it holds the place until its next try, and another cluster waits for that.
 func TestARefusedRetryHoldsNoPlace(t *testing.T) {
 	w := newWorld(t, 2, 0, standins.Rule{Act: standins.Act{Takes: 100 * time.Millisecond}})
 	w.offers("web", "1.0.0")
@@ -88,7 +89,7 @@ func TestARefusedRetryHoldsNoPlace(t *testing.T) {
 		})
 	})
 	w.write(of)
-	expect.Eventually(t, expect.Patience, func() error { // the wait between its passes has grown above its deadline
+	expect.Eventually(t, expect.Patience, func() error { // the wait between its reconciliations has grown above its deadline
 		if found := refusals.Load(); found < 4 {
 			return fmt.Errorf("it was refused %d times", found)
 		}
@@ -98,7 +99,7 @@ func TestARefusedRetryHoldsNoPlace(t *testing.T) {
 	w.clusters.Relabel(t, w.names[1], late)
 	w.says(of, v1.ReasonComplete, current(1), func(counts v1.ClusterCounts) bool { return counts.Sick == 1 })
 	before := refusals.Load()
-	expect.Eventually(t, expect.Patience, func() error { // it is tried again all the same
+	expect.Eventually(t, expect.Patience, func() error { // it is still tried again
 		if found := refusals.Load(); found < before+2 {
 			return fmt.Errorf("it was refused %d times since", found-before)
 		}
@@ -106,8 +107,9 @@ func TestARefusedRetryHoldsNoPlace(t *testing.T) {
 	})
 }
 
-// TestANamespaceThatGoesIsAway: the namespaces of two living clusters are being deleted, one before the set is there and one
-// before a new version, and one cluster moves at a time. Red when one of them is written, or taken for one that refuses.
+// TestANamespaceThatGoesIsAway: the namespaces of two existing clusters are being deleted, one before the set exists
+// and one before a new version, and one cluster moves at a time. The test fails when one of them is written, or
+// counts as refusing.
 func TestANamespaceThatGoesIsAway(t *testing.T) {
 	w := newWorld(t, 4, 4, standins.Rule{Act: standins.Act{Takes: 100 * time.Millisecond}})
 	w.offers("web", "1.0.0")
@@ -134,7 +136,7 @@ func TestANamespaceThatGoesIsAway(t *testing.T) {
 	w.quiet()
 }
 
-// refusing has a namespace refuse that AddonInstallations are made.
+// refusing makes a namespace refuse new AddonInstallations.
 func (w *world) refusing(namespace string) []client.Object {
 	w.t.Helper()
 	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "refusing." + namespace}}
@@ -161,7 +163,7 @@ func (w *world) refusing(namespace string) []client.Object {
 			}
 		}
 	})
-	expect.Eventually(w.t, expect.Patience, func() error { // the API server knows the policy after a moment
+	expect.Eventually(w.t, expect.Patience, func() error { // the API server applies the policy after a moment
 		probe := &v1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "probe"}}
 		probe.Spec = v1.AddonInstallationSpec{AddonRef: v1.AddonReference{Name: "probe"}, TargetNamespace: "probe"}
 		if err := w.seed.Create(w.t.Context(), probe, client.DryRunAll); err == nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/trellis-addons/trellis/test/standins"
 )
 
-// without takes clusters out of a set's selector by their number.
+// without removes clusters from a set's selector by their number.
 func without(numbers ...string) func(*v1.AddonSet) {
 	return func(of *v1.AddonSet) {
 		of.Spec.ClusterSelector.MatchExpressions = []metav1.LabelSelectorRequirement{{
@@ -37,8 +37,8 @@ func (w *world) has(count int) error {
 	return nil
 }
 
-// TestManyRemovalsWaitForApproval: 2 of 10 go, 6 of what is left wait until somebody approves them. Red when they go at once, or when
-// the word doesn't let them go.
+// TestManyRemovalsWaitForApproval: 2 of 10 are removed, 6 of the rest wait for approval. The test fails when they are
+// removed at once, or when the approval doesn't allow the removal.
 func TestManyRemovalsWaitForApproval(t *testing.T) {
 	w := newWorld(t, 10, 0)
 	w.offers("web", "1.0.0")
@@ -63,7 +63,8 @@ func TestManyRemovalsWaitForApproval(t *testing.T) {
 	w.says(of, v1.ReasonComplete, current(2))
 }
 
-// TestHowASetRemoves: Orphan says so on the installation before it is deleted, Release leaves it as if it were made by hand.
+// TestHowASetRemoves: Orphan writes its policy to the installation before the deletion, Release leaves the
+// installation as if a user had created it.
 func TestHowASetRemoves(t *testing.T) {
 	w := newWorld(t, 4, 0)
 	w.offers("web", "1.0.0")
@@ -100,8 +101,9 @@ func TestHowASetRemoves(t *testing.T) {
 	}
 }
 
-// TestWhatSomebodyMadeIsLeftAlone turns red when a taken name is written to, or one that a Cluster's annotation asks for, or makes the
-// set's Ready False; and when an annotation that can't be read keeps a set from its cluster.
+// TestWhatSomebodyMadeIsLeftAlone fails when an installation with a taken name is written, or one that a Cluster's
+// annotation requests, or when it makes the set's Ready False; and when an unreadable annotation keeps a set from its
+// cluster.
 func TestWhatSomebodyMadeIsLeftAlone(t *testing.T) {
 	w := newWorld(t, 4, 0)
 	w.offers("web", "1.0.0")
@@ -128,15 +130,16 @@ func TestWhatSomebodyMadeIsLeftAlone(t *testing.T) {
 	w.says(of, v1.ReasonComplete, func(counts v1.ClusterCounts) bool { return counts.Current+counts.New == 3 })
 }
 
-// asks has a Cluster ask for add-ons by its annotation.
+// asks makes a Cluster request add-ons by its annotation.
 func (w *world) asks(cluster, text string) {
 	w.t.Helper()
 	asking := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: cluster}}
 	expect.Annotate(w.t, w.seed, asking, v1.AnnotationInitialInstallations, text)
 }
 
-// TestASetThatTakesOverKeepsTheInstallation: what one set lets go and another wants goes over by its label. Red when it is made again.
-func TestASetThatTakesOverKeepsTheInstallation(t *testing.T) {
+// TestASetThatAdoptsKeepsTheInstallation: an installation that one set drops and another claims is passed on by
+// its label. The test fails when the installation is recreated.
+func TestASetThatAdoptsKeepsTheInstallation(t *testing.T) {
 	w := newWorld(t, 2, 0)
 	w.offers("web", "1.0.0")
 	before := w.write(w.set("before", atOnce))
@@ -153,8 +156,9 @@ func TestASetThatTakesOverKeepsTheInstallation(t *testing.T) {
 	}
 }
 
-// RS60: What is missing on a seed, catalogues or the copy of a set, removes no installation and begins no roll-out. Red when it does, in a
-// process that never saw what is missing too.
+// TestWhatIsMissingRemovesNothing (RS60): A missing catalogue, or a missing copy of a set, on a seed removes no
+// installation and begins no roll-out. The test fails when it does, also in a process that never read the missing
+// object.
 func TestWhatIsMissingRemovesNothing(t *testing.T) {
 	w := newWorld(t, 2, 0)
 	w.offers("web", "1.0.0")
@@ -166,7 +170,7 @@ func TestWhatIsMissingRemovesNothing(t *testing.T) {
 	}
 	w.quiet()
 	stop()
-	w.start() // a process that never saw the catalogue
+	w.start() // a process that never read the catalogue
 	w.quiet()
 	found := w.says(of, v1.ReasonComplete, current(2))
 	if found.Status.Revision != done.Status.Revision || !found.Status.StartedAt.Equal(done.Status.StartedAt) {
@@ -181,8 +185,10 @@ func TestWhatIsMissingRemovesNothing(t *testing.T) {
 	}
 }
 
-// TestADeletedSetGoesWhenThatIsConfirmed: before, it lives on; a paused set goes too, and each as its removal says. Red when it removes
-// anything unconfirmed, or leaves something; when pausing keeps it, when Orphan is not told to what is deleted, or when Release deletes.
+// TestADeletedSetGoesWhenThatIsConfirmed: before the confirmation the set continues; a paused set is deleted too, and
+// each by its removal policy. The test fails when it removes anything without confirmation, or leaves an
+// installation; when pausing keeps it, when a deleted installation does not have the policy Orphan, or when Release
+// deletes.
 func TestADeletedSetGoesWhenThatIsConfirmed(t *testing.T) {
 	for _, test := range []struct {
 		why    string
@@ -237,7 +243,7 @@ func TestADeletedSetGoesWhenThatIsConfirmed(t *testing.T) {
 	}
 }
 
-// hold an installation by finalizers, beside the controller's own.
+// hold adds finalizers to an installation, in addition to the controller's own.
 func (w *world) hold(of *v1.AddonInstallation, finalizers ...string) {
 	w.t.Helper()
 	expect.Change(w.t, w.seed, of.DeepCopy(), func(found *v1.AddonInstallation) {
@@ -246,8 +252,9 @@ func (w *world) hold(of *v1.AddonInstallation, finalizers ...string) {
 	})
 }
 
-// TestClustersOfAnotherWorkerAreLeftAlone: Clusters with the label of another --worker-name are those of another process. Red when
-// something is written in one, when what a cluster has is removed once it gets the label, or when such clusters are counted.
+// TestClustersOfAnotherWorkerAreLeftAlone: Clusters with the label of another --worker-name belong to another
+// process. The test fails when one is written, when a cluster's installations are removed once it gets the label, or
+// when such clusters are counted.
 func TestClustersOfAnotherWorkerAreLeftAlone(t *testing.T) {
 	w := newWorld(t, 4, 0)
 	w.offers("web", "1.0.0")

@@ -10,28 +10,27 @@ import (
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 )
 
-// revisionLength is how much of the hash a revision shows: people write it into annotations.
+// revisionLength is the number of characters of the hash in a revision: users write it into annotations.
 const revisionLength = 16
 
-// revisionOf a set is a hash of all that its clusters get by it: the spec without what says how and
-// when, the content and constraints of every version that its items can choose, and the platform's
-// version. Contents are those of contentsOf, by item.
+// revisionOf is a hash of all that clusters get by a set: the spec without the fields about pace and order, the
+// content and constraints of every version that its items can choose, and the platform's version. Argument contents
+// is the result of contentsOf, by item.
 func revisionOf(spec *v1.AddonSetSpec, contents map[string]string, kkp string) (string, error) {
 	about := *spec
 	about.Paused, about.Removal, about.Rollout = false, "", nil
 	digest, err := catalogue.Digest([]any{about, contents, catalogue.CanonicalPlatformVersion(kkp)})
 	if err != nil {
-		return "", fmt.Errorf("taking the revision: %w", err)
+		return "", fmt.Errorf("computing the revision: %w", err)
 	}
 	return strings.TrimPrefix(digest, "sha256:")[:revisionLength], nil
 }
 
-// platformPart behind an item's name, which has no slash, is the key of its platform's values.
+// platformPart follows an item's name, which has no slash, in the key of its platform's values.
 const platformPart = "/platform-values"
 
-// contentsOf are the digests of what each item can choose. Of an add-on that no catalogue has, what
-// was known before counts on: that a catalogue is away for a while is no new revision, which would
-// forget what failed.
+// contentsOf are the digests of the versions that each item can choose. For an add-on without a catalogue, the last
+// known digest still counts: a new revision because of a temporary absence would forget the failures.
 func contentsOf(of *set, from *offers, before map[string]string) (map[string]string, error) {
 	contents := make(map[string]string, len(of.items))
 	for i := range of.items {
@@ -47,14 +46,14 @@ func contentsOf(of *set, from *offers, before map[string]string) (map[string]str
 		}
 		digest, err := catalogue.Digest(choosableOf(entry, one.AddonRef.Version))
 		if err != nil {
-			return nil, fmt.Errorf("taking the digest of what item %q can choose: %w", name, err)
+			return nil, fmt.Errorf("computing the digest of the versions that item %q can choose: %w", name, err)
 		}
 		contents[name] = digest
 	}
 	return contents, nil
 }
 
-// choosable is a version that an item can choose. Whether it is deprecated does not count.
+// choosable is a version that an item can choose. A deprecation does not count.
 type choosable struct {
 	Version     string
 	Content     string

@@ -15,9 +15,9 @@ import (
 	"github.com/trellis-addons/trellis/test/standins"
 )
 
-// TestAVersionRollsByGroupsAndHaltsAtTheCanary is the story of a set: it is installed by groups, a new version in range
-// goes canary first and halts there, a cluster that is made meanwhile gets it at once, and the fix rolls. Red when a
-// cluster moves before its turn or above the limit, or when a halt doesn't hold.
+// TestAVersionRollsByGroupsAndHaltsAtTheCanary is the story of a set: it is installed by groups, a new version in
+// range is applied to the canary first and halts there, a cluster that is created meanwhile gets it at once, and the
+// fix rolls. The test fails when a cluster moves before its turn or above the limit, or when a halt doesn't hold.
 func TestAVersionRollsByGroupsAndHaltsAtTheCanary(t *testing.T) {
 	w := newWorld(t, 5, 1)
 	w.offers("web", "1.0.0")
@@ -42,7 +42,7 @@ func TestAVersionRollsByGroupsAndHaltsAtTheCanary(t *testing.T) {
 		return nil
 	})
 	w.says(of, v1.ReasonComplete, current(5))
-	w.told("RolloutStarted,GroupOpened,GroupOpened,Completed")
+	w.reported("RolloutStarted,GroupOpened,GroupOpened,Completed")
 	for name, one := range w.installed("web") {
 		if one.Spec.AddonRef.Digest == "" || one.Labels[v1.LabelSet] != "tools" || one.Labels[v1.LabelManagedBy] != v1.ManagedBySets {
 			t.Errorf("the installation in %s is %+v", name, one)
@@ -56,7 +56,7 @@ func TestAVersionRollsByGroupsAndHaltsAtTheCanary(t *testing.T) {
 	if at := w.at("1.1.0"); !slices.Equal(at, w.names[:1]) {
 		t.Errorf("%q have the broken version", at)
 	}
-	w.told("RolloutStarted,GroupOpened,Halted")
+	w.reported("RolloutStarted,GroupOpened,Halted")
 	w.counts(map[string]float64{
 		"trellis_set_moves_total": 6, "trellis_set_rollouts Halted": 1, "trellis_set_clusters selected": 5,
 		"trellis_set_clusters failed": 1, "trellis_set_clusters behind": 4,
@@ -64,7 +64,7 @@ func TestAVersionRollsByGroupsAndHaltsAtTheCanary(t *testing.T) {
 	if rows := halted.Status.Clusters; len(rows) != 1 || rows[0].Name != w.names[0] || rows[0].Reason != v1.ReasonRolledBack {
 		t.Errorf("the status lists %+v", rows)
 	}
-	w.open(of, 2) // also a master that lets it go on
+	w.open(of, 2) // also a master that allows it to continue
 	w.quiet()
 	late := w.clusters.Make(t, standins.Shape{First: worlds*1000 + 500, Count: 1, Labels: func(int) map[string]string {
 		return map[string]string{"world": w.catalogue, "ring": "1"}
@@ -122,8 +122,9 @@ func (w *world) counts(want map[string]float64) {
 	})
 }
 
-// TestMetricsAreOverSetsOfBothTypes: another controller tells how the Core set stands. Red when its clusters, its reason or its moves
-// are not added to those of the sets here, or one of its states is counted as another.
+// TestMetricsAreOverSetsOfBothTypes: another controller reports the figures of the Core set. The test fails when its
+// clusters, its reason or its moves are not added to those of the sets here, or one of its states is counted as
+// another.
 func TestMetricsAreOverSetsOfBothTypes(t *testing.T) {
 	w := newWorld(t, 2, 0)
 	w.offers("web", "1.0.0")
@@ -148,7 +149,7 @@ func TestMetricsAreOverSetsOfBothTypes(t *testing.T) {
 	w.counts(want)
 }
 
-// TestAProcessThatBeginsInTheMiddleOfAWaveKeepsTheLimit turns red when what an earlier process moved holds no place.
+// TestAProcessThatBeginsInTheMiddleOfAWaveKeepsTheLimit fails when a move of an earlier process holds no place.
 func TestAProcessThatBeginsInTheMiddleOfAWaveKeepsTheLimit(t *testing.T) {
 	w := newWorld(t, 6, 6, standins.Rule{Act: standins.Act{Takes: 2 * time.Second}})
 	w.offers("web", "1.0.0")
@@ -180,8 +181,8 @@ func TestAProcessThatBeginsInTheMiddleOfAWaveKeepsTheLimit(t *testing.T) {
 	w.says(of, v1.ReasonComplete, current(6))
 }
 
-// TestAPausedSetTellsWhatItWouldDo turns red when it writes an installation, or tells nothing.
-func TestAPausedSetTellsWhatItWouldDo(t *testing.T) {
+// TestAPausedSetReportsWhatItWouldDo fails when it writes an installation, or reports nothing.
+func TestAPausedSetReportsWhatItWouldDo(t *testing.T) {
 	w := newWorld(t, 3, 0)
 	w.offers("web", "1.0.0")
 	of := w.write(w.set("tools", atOnce, func(of *v1.AddonSet) { of.Spec.Paused = true }))
@@ -202,7 +203,7 @@ func TestAPausedSetTellsWhatItWouldDo(t *testing.T) {
 	}
 }
 
-// TestOnlyWhatTheDistributorMarkedCounts: a copy that somebody else wrote installs nothing, and one that was edited
+// TestOnlyWhatTheDistributorMarkedCounts: a copy that another client wrote installs nothing, and an edited one
 // changes nothing.
 func TestOnlyWhatTheDistributorMarkedCounts(t *testing.T) {
 	w := newWorld(t, 2, 0)
@@ -224,8 +225,8 @@ func TestOnlyWhatTheDistributorMarkedCounts(t *testing.T) {
 	}
 }
 
-// TestWhatTheSetWroteIsPutBack turns red when a change by hand stays, when putting it back is a move, or when values beside the
-// set's go.
+// TestWhatTheSetWroteIsPutBack fails when a change by hand stays, when restoring it is a move, or when values of
+// others are removed.
 func TestWhatTheSetWroteIsPutBack(t *testing.T) {
 	w := newWorld(t, 1, 0)
 	w.offers("web", "1.0.0")

@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/addonset"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/rollout"
+	"github.com/trellis-addons/trellis/pkg/fleet/addonset"
+	"github.com/trellis-addons/trellis/pkg/fleet/rollout"
 	"github.com/trellis-addons/trellis/pkg/values"
 )
 
@@ -22,16 +22,16 @@ type set struct {
 	name       string
 	uid        types.UID
 	generation int64
-	// claim is to a name that another set wants too.
+	// claim decides which set has a name that several sets claim.
 	claim addonset.Claim
-	// seed is the name of the seed, which the distributor says.
+	// seed is the name of the seed, from the distributor.
 	seed     string
 	paused   bool
 	deleting bool
 	// leaveOut are the clusters that annotation leave-out names.
 	leaveOut rollout.LeaveOut
 	selector labels.Selector
-	// k8s and kkp are nil where the set constrains none.
+	// k8s and kkp are nil if the set does not constrain them.
 	k8s, kkp *catalogue.Range
 	items    []item
 	byName   map[string]*item
@@ -42,8 +42,7 @@ type set struct {
 	// staged says that the set has a rollout.
 	staged   bool
 	strategy rollout.Strategy
-	// removing is the strategy of a set that is deleted: by places, not by groups, and no failure
-	// halts it.
+	// removing is the strategy of a set that is being deleted: by places, not by groups, and no failure halts it.
 	removing rollout.Strategy
 	// dependsOn are the names of the add-ons of the items.
 	dependsOn []string
@@ -68,7 +67,7 @@ type override struct {
 	values   map[string]any
 }
 
-// invalidError says what in a set can't be used.
+// invalidError names a field of a set that can't be used, and the reason.
 type invalidError struct {
 	field string
 	why   error
@@ -76,7 +75,7 @@ type invalidError struct {
 
 func (e *invalidError) Error() string { return fmt.Sprintf("spec.%s: %v", e.field, e.why) }
 
-// Unwrap gives why the field can't be used.
+// Unwrap is the reason why the field can't be used.
 func (e *invalidError) Unwrap() error { return e.why }
 
 // readSet reads a copy of type Custom. Errors: *invalidError.
@@ -88,7 +87,7 @@ func readSet(found *v1.AddonSet) (*set, error) {
 		deleting: !found.DeletionTimestamp.IsZero(), removal: spec.Removal, staged: spec.Rollout != nil,
 		byName: map[string]*item{},
 	}
-	read.leaveOut, _ = rollout.ReadLeaveOut(found.Annotations[v1.AnnotationLeaveOut]) // the master tells of one that can't be read
+	read.leaveOut, _ = rollout.ReadLeaveOut(found.Annotations[v1.AnnotationLeaveOut]) // the master reports an annotation that can't be read
 	var err error
 	if read.strategy, err = rollout.NewStrategy(spec.Rollout); err != nil {
 		return nil, &invalidError{"rollout", err}
@@ -140,7 +139,7 @@ func (s *set) addItems(items []v1.AddonSetItem) error {
 	for i := range items {
 		field := fmt.Sprintf("addons[%q]", items[i].Name)
 		if s.byName[string(items[i].Name)] != nil {
-			return &invalidError{field, fmt.Errorf("the name is there twice")}
+			return &invalidError{field, fmt.Errorf("the name is used twice")}
 		}
 		if wanted := items[i].AddonRef.Version; catalogue.IsRange(wanted) {
 			if _, err := catalogue.ParseRange(wanted); err != nil {
@@ -182,8 +181,8 @@ func (s *set) addOverrides(overrides []v1.AddonSetOverride) error {
 	return nil
 }
 
-// moves is the strategy by which a set's clusters move: what a set that is deleted made goes by
-// places, not by groups.
+// moves is the strategy by which a set's clusters move. The installations of a deleted set are removed by places, not
+// by groups.
 func (s *set) moves() rollout.Strategy {
 	if s.deleting {
 		return s.removing
@@ -191,7 +190,7 @@ func (s *set) moves() rollout.Strategy {
 	return s.strategy
 }
 
-// before is negative if a set has a name that another wants too.
+// before is negative if a set has a name that the other set claims too.
 func (s *set) before(other *set) int { return s.claim.Compare(other.claim) }
 
 func decode(raw *runtime.RawExtension) (map[string]any, error) {

@@ -10,7 +10,7 @@ import (
 	"github.com/trellis-addons/trellis/test/standins"
 )
 
-// cordon has a version fail in clusters for a reason of their own.
+// cordon makes a version fail in clusters for a reason of the cluster itself.
 func (w *world) cordon(version string, clusters ...string) {
 	w.t.Helper()
 	w.player.Direct(w.t, standins.Rule{
@@ -19,7 +19,7 @@ func (w *world) cordon(version string, clusters ...string) {
 	})
 }
 
-// rows waits until a copy lists just these clusters, each with group, state and reason.
+// rows waits until a copy lists exactly these clusters, each with group, state and reason.
 func (w *world) rows(of *v1.AddonSet, want ...string) {
 	w.t.Helper()
 	expect.Object(w.t, w.seed, copyOf(of), func(found *v1.AddonSet) error {
@@ -34,9 +34,10 @@ func (w *world) rows(of *v1.AddonSet, want ...string) {
 	})
 }
 
-// TestAClusterThatFailsForItsOwnReasonsHaltsNobody: a canary that is cordoned by its own users halts nobody: beside a good canary the next group opens. Two that report the same halt
-// the set. An admin leaves one out: what the other reports is its own then, until the annotation is taken off. Red when one cordoned
-// cluster halts its group, when two halt nobody, and when the annotation changes nothing.
+// TestAClusterThatFailsForItsOwnReasonsHaltsNobody: a canary that its own users cordoned does not halt the set: with
+// another good canary the next group opens. Two canaries with the same report halt the set. An admin leaves one out:
+// then the report of the other counts as its own, until the annotation is removed. The test fails when one cordoned
+// cluster halts its group, when two don't halt the set, and when the annotation changes nothing.
 func TestAClusterThatFailsForItsOwnReasonsHaltsNobody(t *testing.T) {
 	w := newWorld(t, 4, 2)
 	w.offers("web", "1.0.0")
@@ -50,7 +51,7 @@ func TestAClusterThatFailsForItsOwnReasonsHaltsNobody(t *testing.T) {
 	w.rows(of, w.names[0]+" canary Sick Unschedulable")
 	w.open(of, 2)
 	w.says(of, v1.ReasonComplete, current(3))
-	w.told("RolloutStarted,GroupOpened,GroupOpened,Completed,RolloutStarted,GroupOpened,GroupOpened,Completed")
+	w.reported("RolloutStarted,GroupOpened,GroupOpened,Completed,RolloutStarted,GroupOpened,GroupOpened,Completed")
 
 	w.player.Direct(t)
 	w.offers("web", "1.0.0", "1.1.1")
@@ -62,7 +63,7 @@ func TestAClusterThatFailsForItsOwnReasonsHaltsNobody(t *testing.T) {
 	w.offers("web", "1.0.0", "1.2.0")
 	w.says(of, v1.ReasonHalted)
 	w.rows(of, w.names[0]+" canary Failed Unschedulable", w.names[1]+" canary Failed Unschedulable")
-	w.open(of, 2) // as if an admin approved: that ends no halt
+	w.open(of, 2) // like an approval of an admin, which ends no halt
 	w.quiet()
 	of.Annotations[v1.AnnotationLeaveOut] = "cluster-" + w.names[0]
 	w.write(of)
@@ -79,8 +80,8 @@ func TestAClusterThatFailsForItsOwnReasonsHaltsNobody(t *testing.T) {
 	w.says(of, v1.ReasonHalted)
 }
 
-// TestWhoIsLeftOutMovesLast: a cluster that is left out gets a version after all others of its group, and nobody waits for it. Red when it is waited for, never
-// written, or written before the others.
+// TestWhoIsLeftOutMovesLast: a cluster that is left out gets a version after all others of its group, and no cluster
+// waits for it. The test fails when one does, when it is never written, or written before the others.
 func TestWhoIsLeftOutMovesLast(t *testing.T) {
 	w := newWorld(t, 3, 2)
 	w.offers("web", "1.0.0")

@@ -19,9 +19,10 @@ import (
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
-// RS10: A process whose caches are behind, or empty, when it begins removes nothing and writes nothing again; once they are filled it
-// finds everything as it was. Red when removals are not checked past the cache (of the Cluster, of the set), and when an installation
-// that the cache lacks is made without asking whether there is one.
+// TestStaleListsRemoveNothing (RS10): A process whose caches are stale or empty when it starts removes nothing and
+// repeats no write; once they are filled it finds all unchanged. The test fails when removals are not checked past
+// the cache (of the Cluster, of the set), and when an installation that the cache lacks is created without asking the
+// API server for it.
 func TestStaleListsRemoveNothing(t *testing.T) {
 	w := newWorld(t, 2, 0)
 	w.offers("web", "1.0.0")
@@ -94,8 +95,9 @@ func TestStaleListsRemoveNothing(t *testing.T) {
 	}
 }
 
-// RS10: A process whose list of copies lacks one removes nothing that this one may want: once the list is filled, it goes over as it is.
-// Red when removals are not checked by the copies that the API server has.
+// TestACopyThatTheCacheLacksHoldsWhatItMayWant (RS10): A process whose list of copies lacks one removes no
+// installation that this copy may claim: once the list is filled, the installation is passed on unchanged. The test
+// fails when removals are not checked against the copies of the API server.
 func TestACopyThatTheCacheLacksHoldsWhatItMayWant(t *testing.T) {
 	w := newWorld(t, 2, 0)
 	w.offers("web", "1.0.0")
@@ -122,9 +124,10 @@ func TestACopyThatTheCacheLacksHoldsWhatItMayWant(t *testing.T) {
 	}
 }
 
-// RS40: A process whose cache has the copy from before a revision, in which a canary failed, goes on with that revision, halted. Red when
-// it begins the revision again, by which the failure is forgotten.
-func TestARevisionThatTheCacheLacksIsNotBegunAnew(t *testing.T) {
+// TestARevisionThatTheCacheLacksIsNotBegunAgain (RS40): A process whose cache has the copy from before a revision, in
+// which a canary failed, continues that revision, halted. The test fails when it begins the revision again, which
+// forgets the failure.
+func TestARevisionThatTheCacheLacksIsNotBegunAgain(t *testing.T) {
 	w := newWorld(t, 2, 1, standins.Rule{Act: standins.Act{Takes: 100 * time.Millisecond}})
 	w.offers("web", "1.0.0")
 	of := w.write(w.set("tools"))
@@ -137,7 +140,7 @@ func TestARevisionThatTheCacheLacksIsNotBegunAnew(t *testing.T) {
 	w.offers("web", "1.0.0", "1.1.0")
 	halted := w.says(of, v1.ReasonHalted)
 	stop()
-	expect.Eventually(t, expect.Patience, func() error { // what begins now begins in another second
+	expect.Eventually(t, expect.Patience, func() error { // later starts are in another second
 		if !time.Now().After(halted.Status.StartedAt.Time) {
 			return errors.New("it is the second in which the revision began")
 		}
@@ -170,7 +173,7 @@ func TestARevisionThatTheCacheLacksIsNotBegunAnew(t *testing.T) {
 	})
 }
 
-// noting notes a call for one object.
+// noting records a call for one object.
 func noting(next http.RoundTripper, object string, noted *atomic.Bool) http.RoundTripper {
 	return roundTripper(func(request *http.Request) (*http.Response, error) {
 		if strings.HasSuffix(strings.TrimSuffix(request.URL.Path, "/status"), object) {
@@ -180,7 +183,7 @@ func noting(next http.RoundTripper, object string, noted *atomic.Bool) http.Roun
 	})
 }
 
-// fetch a copy as the API server has it.
+// fetch reads a copy from the API server.
 func (w *world) fetch(of *v1.AddonSet, into *map[string]any) {
 	w.t.Helper()
 	found := copyOf(of)

@@ -11,8 +11,9 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
-// A process that starts writes nothing before it has read all copies of sets. Red when the last one that it reads is that of the Core set,
-// which another controller carries out, and sets that were decided before it wait for ever: in half of the rounds it is the last.
+// TestTheCoreSetMayBeReadLast: A process that starts writes nothing before it has read all copies of sets. The test
+// fails when the last one that it reads is that of the Core set, which another controller rolls out, and sets that
+// were decided before it wait forever: in half of the rounds it is the last.
 func TestTheCoreSetMayBeReadLast(t *testing.T) {
 	w := newWorld(t, 1, 0)
 	w.offers("web", "1.0.0")

@@ -7,42 +7,42 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/backoff"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/text"
-	"github.com/trellis-addons/trellis/pkg/waves"
+	"github.com/trellis-addons/trellis/pkg/base/backoff"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/base/text"
+	"github.com/trellis-addons/trellis/pkg/fleet/waves"
 )
 
-// shown is the status that was written last, and when the next one may be written.
+// shown is the last written status, and when the next write is allowed.
 type shown struct {
 	status v1.AddonSetStatus
 	writes backoff.Writes
 }
 
-// report writes the status where it differs, at most once in a while, and reports what changed.
-func (r *Reconciler) report(ctx context.Context, f *setFacts) loop.Outcome {
+// report writes the status if it differs, but not more often than the interval allows, and reports the changes.
+func (r *Reconciler) report(ctx context.Context, f *setFacts) *loop.Outcome {
 	r.mutex.Lock()
 	if !f.running.counted {
 		r.mutex.Unlock()
-		return loop.Done{}
+		return &loop.Outcome{Kind: loop.Done}
 	}
 	wanted := statusOf(f)
 	before := f.running.shown
 	r.mutex.Unlock()
 	if equality.Semantic.DeepEqual(before.status, *wanted) {
-		return loop.Done{Recheck: f.next}
+		return &loop.Outcome{Kind: loop.Done, Recheck: f.next}
 	}
 	if wait := before.writes.Wait(r.Clock.Now()); wait > 0 {
-		return loop.Done{Recheck: wait}
+		return &loop.Outcome{Kind: loop.Done, Recheck: wait}
 	}
 	if err := r.writeStatus(ctx, f, wanted); err != nil {
 		return failed(err)
 	}
 	waves.Announce(r.Recorder, f.copy, &before.status, wanted)
-	return loop.Done{Recheck: f.next}
+	return &loop.Outcome{Kind: loop.Done, Recheck: f.next}
 }
 
-// statusOf a set. The mutex is held.
+// statusOf is the status of a set. The caller holds the mutex.
 func statusOf(f *setFacts) *v1.AddonSetStatus {
 	run := f.running
 	made := waves.Shown{
@@ -52,43 +52,42 @@ func statusOf(f *setFacts) *v1.AddonSetStatus {
 	made.Reason, made.Message = readyOf(f)
 	if !f.copy.DeletionTimestamp.IsZero() && !run.deleting {
 		made.DeletionBlocked = fmt.Sprintf(
-			"the set is being deleted without annotation %s: %s: it lives on", v1.AnnotationConfirmDeletion, f.name)
+			"the set is being deleted without annotation %s: %s: it stays in use until it has this annotation", v1.AnnotationConfirmDeletion, f.name)
 	}
 	status := waves.StatusOf(made, run.tally, run.moves(), run.decision)
 	status.Removal = run.guard.Pending.DeepCopy()
 	return status
 }
 
-// readyOf a set, the worst finding first.
+// readyOf is the reason and message of condition Ready: the worst finding.
 func readyOf(f *setFacts) (reason, message string) {
 	run := f.running
 	decided := run.decision
 	switch {
 	case run.deleting:
-		return v1.ReasonRemoving, fmt.Sprintf("what the set made is being removed: %s left", text.Count(len(run.clusters), "cluster"))
+		return v1.ReasonRemoving, fmt.Sprintf("the set's installations are being removed: %s left", text.Count(len(run.clusters), "cluster"))
 	case run.paused:
-		return v1.ReasonPaused, "nothing is written; pending tells what would be"
+		return v1.ReasonPaused, "nothing is written; status.pending lists the changes that wait"
 	case f.gateProblem != nil && decided.Reason != v1.ReasonComplete:
 		return v1.ReasonHalted, f.gateProblem.Error()
 	}
 	return run.guard.Ready(decided)
 }
 
-// refuse a set that can't be read: nothing of it changes, and what it was before goes on no
-// further.
-func (r *Reconciler) refuse(ctx context.Context, f *setFacts, why error) loop.Outcome {
-	r.doubt(f.copy)
+// refuse handles a set that can't be read: nothing of it changes, and the previous set does not continue.
+func (r *Reconciler) refuse(ctx context.Context, f *setFacts, why error) *loop.Outcome {
+	r.markUnknown(f.copy)
 	wanted, isNew := waves.Refused(f.copy, why.Error())
 	if !isNew {
-		return loop.Done{}
+		return &loop.Outcome{Kind: loop.Done}
 	}
 	if err := waves.WriteStatus(ctx, r.Client, fieldOwner, f.copy, wanted); err != nil {
 		return failed(err)
 	}
-	return loop.Done{}
+	return &loop.Outcome{Kind: loop.Done}
 }
 
-// writeStatus and keep what was written.
+// writeStatus writes the status and stores it.
 func (r *Reconciler) writeStatus(ctx context.Context, f *setFacts, wanted *v1.AddonSetStatus) error {
 	if err := waves.WriteStatus(ctx, r.Client, fieldOwner, f.copy, wanted); err != nil {
 		return err

@@ -13,18 +13,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/addonset"
-	"github.com/trellis-addons/trellis/pkg/backoff"
+	"github.com/trellis-addons/trellis/pkg/base/backoff"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/rollout"
-	"github.com/trellis-addons/trellis/pkg/waves"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/fleet/addonset"
+	"github.com/trellis-addons/trellis/pkg/fleet/rollout"
+	"github.com/trellis-addons/trellis/pkg/fleet/waves"
+	"github.com/trellis-addons/trellis/pkg/values"
 )
 
-// readCopy ends the pass where there is no copy that the distributor wrote: what the set made stays
-// as it is, since a copy that is missing says nothing.
-func (r *Reconciler) readCopy(ctx context.Context, f *setFacts) loop.Outcome {
+// readCopy ends the reconciliation if there is no copy from the distributor: the set's installations stay as they
+// are, since a missing copy proves nothing.
+func (r *Reconciler) readCopy(ctx context.Context, f *setFacts) *loop.Outcome {
 	found := &v1.AddonSet{}
 	err := r.Client.Get(ctx, client.ObjectKey{Namespace: r.Options.CatalogueNamespace, Name: f.name}, found)
 	if client.IgnoreNotFound(err) != nil {
@@ -34,16 +35,16 @@ func (r *Reconciler) readCopy(ctx context.Context, f *setFacts) loop.Outcome {
 		r.forget(f.name)
 		r.read(f.name)
 		r.unseen(f.name)
-		return r.startAfter(ctx, loop.Done{})
+		return r.startAfter(ctx, &loop.Outcome{Kind: loop.Done})
 	}
-	outcome := r.judge(ctx, f, found)
-	r.sees(found) // last: what it may want is known by now
+	outcome := r.evaluate(ctx, f, found)
+	r.sees(found) // last: its possible claims are known by now
 	return r.startAfter(ctx, outcome)
 }
 
-// startAfter a copy was read, whatever comes of its pass: sets that were decided before may wait for this copy alone, which may be of
-// another controller, refused, gone, or fail in a later step.
-func (r *Reconciler) startAfter(ctx context.Context, outcome loop.Outcome) loop.Outcome {
+// startAfter starts after a copy was read, with any outcome: sets that were decided before may wait for this copy
+// alone, which may belong to another controller, be refused or deleted, or fail in a later step.
+func (r *Reconciler) startAfter(ctx context.Context, outcome *loop.Outcome) *loop.Outcome {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if _, err := r.start(ctx); err != nil {
@@ -52,20 +53,20 @@ func (r *Reconciler) startAfter(ctx context.Context, outcome loop.Outcome) loop.
 	return outcome
 }
 
-// judge what a copy is: ours, somebody else's, or one that can't be gone by.
-func (r *Reconciler) judge(ctx context.Context, f *setFacts, found *v1.AddonSet) loop.Outcome {
+// evaluate decides whether a copy is ours, another controller's, or can't be used.
+func (r *Reconciler) evaluate(ctx context.Context, f *setFacts, found *v1.AddonSet) *loop.Outcome {
 	switch believed := r.Marks.BelievesSet(found); {
-	case found.Spec.Type == v1.AddonSetCore: // the core add-on controller's, also one that somebody edited: it has no items
+	case found.Spec.Type == v1.AddonSetCore: // the core add-on controller's, also if a client edited it: it has no items
 		r.forget(f.name)
 		r.read(f.name)
-		return loop.NotMine{}
+		return &loop.Outcome{Kind: loop.NotMine}
 	case !believed && isCopy(found):
-		r.doubt(found)
-		return loop.Done{}
+		r.markUnknown(found)
+		return &loop.Outcome{Kind: loop.Done}
 	case !believed:
 		r.forget(f.name)
 		r.read(f.name)
-		return loop.Done{}
+		return &loop.Outcome{Kind: loop.Done}
 	}
 	f.copy = found
 	if f.set = r.known(found); f.set != nil {
@@ -75,18 +76,18 @@ func (r *Reconciler) judge(ctx context.Context, f *setFacts, found *v1.AddonSet)
 	if err != nil {
 		return r.refuse(ctx, f, err)
 	}
-	read.deleting = read.deleting && found.Annotations[v1.AnnotationConfirmDeletion] == f.name // else it lives on
+	read.deleting = read.deleting && found.Annotations[v1.AnnotationConfirmDeletion] == f.name // otherwise it stays in force
 	f.set = read
 	r.expect(read)
 	return nil
 }
 
-// isCopy says whether an object is, or was, a copy: somebody may have taken its label off.
+// isCopy reports whether an object is, or was, a copy: a client may have removed its label.
 func isCopy(found client.Object) bool {
 	return found.GetLabels()[v1.LabelRole] == v1.RoleCopy || slices.Contains(found.GetFinalizers(), v1.FinalizerCleanupSet)
 }
 
-// known is a set as it was read before, where its copy is the same; nil where it is to be read.
+// known is the set that was read before from the same copy; nil if it must be read.
 func (r *Reconciler) known(found *v1.AddonSet) *set {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -97,8 +98,8 @@ func (r *Reconciler) known(found *v1.AddonSet) *set {
 	return run.set
 }
 
-// start once all copies were read, and wake who waited for that. False: some were not. The mutex is
-// held.
+// start starts once all copies were read, and wakes the sets that waited for that. Result false: some were not read.
+// The caller holds the mutex.
 func (r *Reconciler) start(ctx context.Context) (bool, error) {
 	if r.started {
 		return true, nil
@@ -121,7 +122,7 @@ func (r *Reconciler) start(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// forget a set that is not there, or is not ours.
+// forget drops a set that does not exist, or is not ours.
 func (r *Reconciler) forget(name string) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -131,21 +132,21 @@ func (r *Reconciler) forget(name string) {
 	names := r.sharing(r.sets[name].set)
 	delete(r.sets, name)
 	delete(r.platform, name)
-	r.changeRivals()
+	r.changeCompetitors()
 	r.recount(names)
 }
 
-// changeRivals follows a change among the sets. The mutex is held.
-func (r *Reconciler) changeRivals() {
+// changeCompetitors updates the rivals after a change among the sets. The caller holds the mutex.
+func (r *Reconciler) changeCompetitors() {
 	sets := make(map[string]*set, len(r.sets))
 	for name, one := range r.sets {
 		sets[name] = one.set
 	}
-	r.rivals = newRivals(sets)
-	r.rivals.unsure = slices.SortedFunc(maps.Values(r.unsure), func(a, b *claims) int { return strings.Compare(a.set, b.set) })
+	r.competitors = newCompetitors(sets)
+	r.competitors.unknown = slices.SortedFunc(maps.Values(r.unusable), func(a, b *claims) int { return strings.Compare(a.set, b.set) })
 }
 
-// sharing are the other sets that have a name in common with a set. The mutex is held.
+// sharing are the other sets that have a name in common with a set. The caller holds the mutex.
 func (r *Reconciler) sharing(with *set) []string {
 	var names []string
 	for name, other := range r.sets {
@@ -162,7 +163,7 @@ func (r *Reconciler) sharing(with *set) []string {
 	return names
 }
 
-// recount has sets count all clusters again. The mutex is held.
+// recount makes sets count all clusters again. The caller holds the mutex.
 func (r *Reconciler) recount(names []string) {
 	for _, name := range names {
 		if other := r.sets[name]; other != nil {
@@ -173,7 +174,7 @@ func (r *Reconciler) recount(names []string) {
 }
 
 // catalogues reads the entries of the set's add-ons. A list that fails changes nothing.
-func (r *Reconciler) catalogues(ctx context.Context, f *setFacts) loop.Outcome {
+func (r *Reconciler) catalogues(ctx context.Context, f *setFacts) *loop.Outcome {
 	read := map[string]*catalogue.Entry{}
 	for _, addon := range f.set.dependsOn {
 		entry, err := r.Marks.Entry(ctx, r.Client, client.ObjectKey{Namespace: r.Options.CatalogueNamespace, Name: addon})
@@ -182,6 +183,10 @@ func (r *Reconciler) catalogues(ctx context.Context, f *setFacts) loop.Outcome {
 		}
 		read[addon] = entry
 	}
+	unknown, err := r.unknownAddons(ctx, read)
+	if err != nil {
+		return failed(err)
+	}
 	platform, err := r.readPlatformValues(ctx, f.set)
 	if err != nil {
 		return failed(err)
@@ -189,37 +194,59 @@ func (r *Reconciler) catalogues(ctx context.Context, f *setFacts) loop.Outcome {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	maps.Copy(r.entries, read)
+	maps.Copy(r.unknown, unknown)
 	r.platform[f.name] = platform
 	return nil
 }
 
-// offersFor a set what catalogues have now. The mutex is held.
+// unknownAddons returns a message for each add-on without an entry: no catalogue has it, and which one may be meant.
+func (r *Reconciler) unknownAddons(ctx context.Context, entries map[string]*catalogue.Entry) (map[string]string, error) {
+	found := map[string]string{}
+	var known []string
+	for addon, entry := range entries {
+		if entry != nil {
+			continue
+		}
+		if known == nil {
+			var err error
+			if known, err = r.Marks.Addons(ctx, r.Client, r.Options.CatalogueNamespace); err != nil {
+				return nil, err
+			}
+		}
+		found[addon] = values.UnknownAddon(addon, known)
+	}
+	return found, nil
+}
+
+// offersFor returns the catalogues' present offers for a set. The caller holds the mutex.
 func (r *Reconciler) offersFor(of *set) *offers {
-	made := &offers{entries: map[string]*catalogue.Entry{}, preReleases: r.Options.AllowPrereleases}
+	made := &offers{entries: map[string]*catalogue.Entry{}, unknown: map[string]string{}, preReleases: r.Options.AllowPrereleases}
 	var all []*catalogue.Entry
 	for _, addon := range of.dependsOn {
 		entry := r.entries[addon]
 		made.entries[addon] = entry
-		if entry != nil {
-			all = append(all, entry)
+		if entry == nil {
+			made.unknown[addon] = r.unknown[addon]
+			continue
 		}
+		all = append(all, entry)
 	}
 	made.kkp = catalogue.StampedKKPVersion(all)
 	made.platform, made.marks = r.platform[of.name], r.Marks
 	return made
 }
 
-// take the set into memory. A change of it, or of what it depends on, has all clusters counted.
-func (r *Reconciler) take(ctx context.Context, f *setFacts) loop.Outcome {
+// take takes the set into memory. After a change of the set or its dependencies, all clusters are counted.
+func (r *Reconciler) take(ctx context.Context, f *setFacts) *loop.Outcome {
 	if f.copy.DeletionTimestamp.IsZero() {
-		pass := loop.Start(r.Client, f.copy)
-		if err := pass.SetFinalizer(ctx, v1.FinalizerCleanupSet, true); err != nil {
+		run := loop.Start(r.Client, f.copy)
+		if err := run.SetFinalizer(ctx, v1.FinalizerCleanupSet, true); err != nil {
 			return failed(err)
 		}
 	} else if !slices.Contains(f.copy.Finalizers, v1.FinalizerCleanupSet) {
 		r.forget(f.name)
 		r.read(f.name)
-		return loop.Done{}
+		return &loop.Outcome{Kind: loop.Done}
 	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -237,7 +264,7 @@ func (r *Reconciler) take(ctx context.Context, f *setFacts) loop.Outcome {
 	return nil
 }
 
-// begin to carry a set out, with what its status says of an earlier process.
+// begin starts to carry a set out, with the state that an earlier process left in its status.
 func (r *Reconciler) begin(found *v1.AddonSet) *running {
 	made := &running{
 		tally: rollout.NewTally(found.Name), clusters: map[string]*known{}, names: map[cluster.Key]string{}, granted: map[string]bool{},
@@ -250,20 +277,20 @@ func (r *Reconciler) begin(found *v1.AddonSet) *running {
 	return made
 }
 
-// replace the set by its new state. The mutex is held.
+// replace replaces the set by its new state. The caller holds the mutex.
 func (r *Reconciler) replace(f *setFacts) {
 	names := r.sharing(f.set)
 	if before := f.running.set; before != nil {
 		names = append(names, r.sharing(before)...)
 	}
 	f.running.set, f.running.counted = f.set, false
-	f.running.decision = rollout.Decision{Open: rollout.NoGroup} // groups are others by now
+	f.running.decision = rollout.Decision{Open: rollout.NoGroup} // the groups have changed
 	r.sets[f.name] = f.running
-	r.changeRivals()
+	r.changeCompetitors()
 	r.recount(names)
 }
 
-// isOf says whether a set was read from a copy as it is.
+// isOf reports whether a set was read from the present state of a copy.
 func (s *set) isOf(found *v1.AddonSet) bool {
 	leaveOut, _ := rollout.ReadLeaveOut(found.Annotations[v1.AnnotationLeaveOut])
 	return s.isSame(&set{
@@ -272,15 +299,16 @@ func (s *set) isOf(found *v1.AddonSet) bool {
 	})
 }
 
-// isSame says whether nothing that decides differs.
+// isSame reports whether all relevant fields are equal.
 func (s *set) isSame(other *set) bool {
 	return s.uid == other.uid && s.generation == other.generation && s.seed == other.seed && s.deleting == other.deleting &&
 		s.claim.Compare(other.claim) == 0 && slices.Equal(s.leaveOut, other.leaveOut)
 }
 
-// isSame says whether the catalogues offer the same.
+// isSame reports whether the catalogues offer the same.
 func (o *offers) isSame(other *offers) bool {
-	if o.kkp != other.kkp || !maps.Equal(o.platform, other.platform) || len(o.entries) != len(other.entries) {
+	if o.kkp != other.kkp || !maps.Equal(o.platform, other.platform) || !maps.Equal(o.unknown, other.unknown) ||
+		len(o.entries) != len(other.entries) {
 		return false
 	}
 	for addon, entry := range o.entries {
@@ -291,9 +319,9 @@ func (o *offers) isSame(other *offers) bool {
 	return true
 }
 
-// revise takes the revision, once for each change of the set and its catalogues, and writes a new one
-// into the status before anything moves by it.
-func (r *Reconciler) revise(ctx context.Context, f *setFacts) loop.Outcome {
+// revise takes the revision, once for each change of the set and its catalogues, and writes a new one into the status
+// before anything moves to it.
+func (r *Reconciler) revise(ctx context.Context, f *setFacts) *loop.Outcome {
 	r.read(f.name)
 	r.mutex.Lock()
 	from, isRevised := f.running.offers, f.running.revised == f.running.resolver
@@ -306,14 +334,14 @@ func (r *Reconciler) revise(ctx context.Context, f *setFacts) loop.Outcome {
 	if err != nil {
 		return failed(err)
 	}
-	f.kkp = cmp.Or(from.kkp, kkp) // as with contents, that it is not known now is no new revision
+	f.kkp = cmp.Or(from.kkp, kkp) // as with contents, a version that is unknown now makes no new revision
 	revision, err := revisionOf(&f.copy.Spec, contents, f.kkp)
 	if err != nil {
 		return failed(err)
 	}
 	f.revision, f.contents = revision, contents
 	isKnown := before != "" && f.copy.Status.ObservedGeneration == f.copy.Generation
-	// After a start without a catalogue, what it had is not known: what is there now is no news.
+	// After a start without a catalogue, its previous contents are unknown: the present ones are no change.
 	if revision == before || isKnown && len(known) == 0 && lacks(from) && f.running.isFirst(contents) {
 		r.keep(f, before, time.Time{})
 		return nil
@@ -330,8 +358,8 @@ func (r *Reconciler) revise(ctx context.Context, f *setFacts) loop.Outcome {
 	return nil
 }
 
-// adopt what the copy says past the cache, where an earlier process began another revision than is
-// known: to begin that again would forget what failed in it.
+// adopt reads the copy past the cache, and adopts its status if an earlier process began a revision that this one
+// does not know: to begin that revision again would forget its failures.
 func (r *Reconciler) adopt(ctx context.Context, f *setFacts, before string) error {
 	live, err := waves.CheckRevision(ctx, r.Reader, f.copy, before)
 	if live == nil {
@@ -348,7 +376,7 @@ func (r *Reconciler) adopt(ctx context.Context, f *setFacts, before string) erro
 	return err
 }
 
-// isFirst says whether contents are those that were seen first, and keeps them.
+// isFirst reports whether contents are the first ones that were read, and stores them if there are none.
 func (r *running) isFirst(contents map[string]string) bool {
 	if r.first == nil {
 		r.first = contents
@@ -356,7 +384,7 @@ func (r *running) isFirst(contents map[string]string) bool {
 	return maps.Equal(r.first, contents)
 }
 
-// lacks says whether an add-on is in no catalogue, or values of the platform are not there.
+// lacks reports whether an add-on is in no catalogue, or values of the platform are unavailable.
 func lacks(from *offers) bool {
 	for _, one := range from.platform {
 		if one.content == "" {
@@ -371,7 +399,7 @@ func lacks(from *offers) bool {
 	return false
 }
 
-// keep the revision in memory; with a time, as a new one. What was granted for another is void.
+// keep stores the revision in memory; with a time, as a new one. Grants of another revision become void.
 func (r *Reconciler) keep(f *setFacts, revision string, startedAt time.Time) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -389,11 +417,11 @@ func (r *Reconciler) keep(f *setFacts, revision string, startedAt time.Time) {
 	}
 }
 
-// writeRevision into the status, alone.
+// writeRevision writes only the revision into the status.
 func (r *Reconciler) writeRevision(ctx context.Context, f *setFacts, at time.Time) error {
 	wanted := f.running.shown.status.DeepCopy()
 	started := metav1.NewTime(at)
 	wanted.Revision, wanted.StartedAt = f.revision, &started
-	wanted.Catalogues = "" // the counts are those of the revision before: the master is not to go by them
+	wanted.Catalogues = "" // the counts are of the previous revision: the master must not use them
 	return r.writeStatus(ctx, f, wanted)
 }

@@ -16,11 +16,13 @@ import (
 	"github.com/trellis-addons/trellis/test/standins"
 )
 
-// A write whose answer is lost was made, or was not: who asks before it writes again moves no installation twice, also while the cache
-// lags. Red when write.go doubts nothing that failed (the update, and the deletion, are sent again), and when a doubt is never settled.
+// TestAWriteWithoutAnAnswerIsAskedForAndNotRepeated: A write whose answer is lost may have arrived or not: the
+// controller asks before it writes again, so no installation moves twice, also while the cache is stale. The test
+// fails when write.go does not note the failed call (the update, and the deletion, are sent again), and when a noted
+// one is never resolved.
 func TestAWriteWithoutAnAnswerIsAskedForAndNotRepeated(t *testing.T) {
 	for name, happen := range map[string]struct {
-		// change has an installation written, method is how.
+		// change causes a write of an installation, method is its method.
 		method string
 		change func(w *world, of *v1.AddonSet)
 		done   func(w *world, of *v1.AddonSet)
@@ -64,7 +66,7 @@ func TestAWriteWithoutAnAnswerIsAskedForAndNotRepeated(t *testing.T) {
 	}
 }
 
-// badLine loses the answers to writes of one installation while it fails, and nobody hears of changes meanwhile.
+// badLine loses the answers to writes of one installation while it fails, and delays all watch events meanwhile.
 type badLine struct {
 	path    string
 	mutex   sync.Mutex
@@ -97,7 +99,7 @@ func (b *badLine) isAsked() error {
 	return nil
 }
 
-// wrote is nil when there was one write, and after it reads only.
+// wrote is nil if there was one write, and then only reads.
 func (b *badLine) wrote(method string) error {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -140,7 +142,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 // RoundTrip implements http.RoundTripper.
 func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
 
-// heldBody is a watch that stands still while its line fails.
+// heldBody is a watch without events while its line fails.
 type heldBody struct {
 	io.ReadCloser
 	line *badLine

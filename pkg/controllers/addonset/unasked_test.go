@@ -16,9 +16,10 @@ import (
 	"github.com/trellis-addons/trellis/test/standins"
 )
 
-// TestAClusterOfWhichNobodyCanBeAskedStopsNoWave: a write of one cluster's installation is lost, and the API server can't be asked for it
-// afterwards. One cluster moves at a time. Red when the cluster is moving for ever, when it is not told as sick, when it is written
-// before the API server was asked, and when it is not written once it can be.
+// TestAClusterOfWhichNobodyCanBeAskedStopsNoWave: a write of one cluster's installation is lost, and the API server
+// can't be asked for it afterwards. One cluster moves at a time. The test fails when the cluster is moving forever,
+// when it is not reported as sick, when it is written before the API server was asked, and when it is not written
+// once it can be asked.
 func TestAClusterOfWhichNobodyCanBeAskedStopsNoWave(t *testing.T) {
 	w := newWorld(t, 2, 2, standins.Rule{Act: standins.Act{Takes: 100 * time.Millisecond}})
 	w.offers("web", "1.0.0")
@@ -40,7 +41,7 @@ func TestAClusterOfWhichNobodyCanBeAskedStopsNoWave(t *testing.T) {
 	}
 }
 
-// deadLine loses the first write of one installation, and all questions for it after that, while it fails.
+// deadLine loses the first write of one installation, and all later requests for it, while it fails.
 type deadLine struct {
 	path  string
 	mutex sync.Mutex
@@ -55,7 +56,7 @@ func (d *deadLine) mend() {
 	d.fails = false
 }
 
-// wrote is nil where nothing but the first write was sent.
+// wrote is nil if only the first write was sent.
 func (d *deadLine) wrote() error {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()

@@ -21,13 +21,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
+	"github.com/trellis-addons/trellis/pkg/values"
 )
 
-// SetupWithManager registers both queues. The manager's cache holds Clusters, AddonInstallations,
-// namespaces (metadata), the merged catalogues and the copies of sets.
+// SetupWithManager registers both queues. The manager's cache has Clusters, AddonInstallations, namespaces
+// (metadata), the merged catalogues and the copies of sets.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	secrets, err := r.platformSecrets(mgr)
 	if err != nil {
@@ -46,14 +47,14 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	clusters := loop.Register(mgr, "addonset-clusters",
 		controller.Options{Reconciler: reconcile.Func(r.reconcileCluster), MaxConcurrentReconciles: r.Options.Concurrency},
 		source.Func(r.keepClusters),
-		r.Finder.Watch(mgr.GetCache(), cluster.Passes, clusterChanged),
+		r.Finder.Watch(mgr.GetCache(), cluster.RequestsFor, clusterChanged),
 		source.Kind[client.Object](mgr.GetCache(), &v1.AddonInstallation{}, inCluster, r.installationChanged()),
 		source.Kind[client.Object](mgr.GetCache(), loop.Metadata(namespaceKind), inNamespace, terminationChanged()),
 	)
 	return errors.Join(sets, clusters)
 }
 
-// keepSets keeps the queue of sets, and wakes all when the key of the marks changes.
+// keepSets stores the queue of sets, and wakes all sets when the key of the marks changes.
 func (r *Reconciler) keepSets(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	r.mutex.Lock()
 	r.queues.sets = queue
@@ -81,34 +82,37 @@ func requestOf(set string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Name: set}}
 }
 
-// wakeSet has a set look at its clusters' standings. The mutex is held.
+// wakeSet enqueues a set, which evaluates its clusters' states. The caller holds the mutex.
 func (r *Reconciler) wakeSet(name string) {
 	if r.queues.sets != nil {
 		r.queues.sets.Add(requestOf(name))
 	}
 }
 
-// wakeCluster has a cluster written. The mutex is held.
+// wakeCluster enqueues a cluster. The caller holds the mutex.
 func (r *Reconciler) wakeCluster(key cluster.Key) {
 	if r.queues.clusters != nil {
 		r.queues.clusters.Add(reconcile.Request{NamespacedName: key})
 	}
 }
 
-// dependents are the sets that depend on a merged catalogue.
+// dependents are the sets that depend on a merged catalogue, and those that may mean it by an unknown name.
 func (r *Reconciler) dependents(_ context.Context, object client.Object) []reconcile.Request {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	var requests []reconcile.Request
 	for name, one := range r.sets {
-		if _, depends := one.offers.entries[object.GetName()]; depends {
-			requests = append(requests, requestOf(name))
+		for addon, entry := range one.offers.entries {
+			if addon == object.GetName() || entry == nil && values.IsSlip(addon, object.GetName()) {
+				requests = append(requests, requestOf(name))
+				break
+			}
 		}
 	}
 	return requests
 }
 
-// copyChanged ignores the status, which is our own.
+// copyChanged ignores the status, which this controller writes.
 func (r *Reconciler) copyChanged() predicate.Predicate {
 	ours := predicate.NewPredicateFuncs(func(object client.Object) bool {
 		return object.GetNamespace() == r.Options.CatalogueNamespace
@@ -121,7 +125,7 @@ func (r *Reconciler) copyChanged() predicate.Predicate {
 	}})
 }
 
-// clusterChanged says whether a plan depends on a change; KKP writes the status all the time.
+// clusterChanged reports whether a change affects a plan; KKP writes the status all the time.
 func clusterChanged(before, after target.Description) bool {
 	return before.Namespace != after.Namespace || before.Deleted != after.Deleted || before.Paused != after.Paused ||
 		before.KubernetesVersion != after.KubernetesVersion || before.APIServerUp != after.APIServerUp || before.UID != after.UID ||
@@ -141,24 +145,24 @@ func (r *Reconciler) clusterOf(ctx context.Context, object client.Object) []reco
 
 // clustersIn enqueues the clusters of a namespace.
 func (r *Reconciler) clustersIn(ctx context.Context, namespace client.Object) []reconcile.Request {
-	return cluster.PassesIn(ctx, r.Finder, namespace.GetName())
+	return cluster.RequestsIn(ctx, r.Finder, namespace.GetName())
 }
 
-// terminationChanged passes a namespace on that appears, begins to terminate, or is gone.
+// terminationChanged passes events of namespaces that are created, begin to terminate, or are deleted.
 func terminationChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
 	}}
 }
 
-// installationChanged passes on what a plan or a standing reads. Of installations that no set made,
-// that is what they install.
+// installationChanged passes changes that a plan or a standing reads. Of installations that no set created, these are
+// changes of the installed add-on.
 func (r *Reconciler) installationChanged() predicate.Predicate {
 	return predicate.Funcs{DeleteFunc: func(e event.DeleteEvent) bool {
 		if gone, isInstallation := e.Object.(*v1.AddonInstallation); isInstallation {
 			r.mutex.Lock()
 			defer r.mutex.Unlock()
-			r.caches.sights.forgetGone(gone)
+			r.caches.observations.forgetGone(gone)
 			r.written.Forget(cluster.KeyOf(target.InstalledIn(gone)), gone)
 		}
 		return true
@@ -168,7 +172,7 @@ func (r *Reconciler) installationChanged() predicate.Predicate {
 		if !isInstallation || !isInstallationToo {
 			return true
 		}
-		r.forgetSight(before)
+		r.forgetObservation(before)
 		if setOf(before) == "" && setOf(after) == "" {
 			return before.Spec.AddonRef.Name != after.Spec.AddonRef.Name || before.UID != after.UID
 		}
@@ -179,11 +183,11 @@ func (r *Reconciler) installationChanged() predicate.Predicate {
 	}}
 }
 
-// forgetSight of an installation that the cache has otherwise by now.
-func (r *Reconciler) forgetSight(before *v1.AddonInstallation) {
+// forgetObservation drops the sight of an installation that has another state in the cache by now.
+func (r *Reconciler) forgetObservation(before *v1.AddonInstallation) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	r.caches.sights.forget(before)
+	r.caches.observations.forget(before)
 }
 
 func readyChanged(before, after *v1.AddonInstallation) bool {

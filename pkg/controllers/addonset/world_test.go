@@ -22,9 +22,9 @@ import (
 	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/controllers/addonset"
-	"github.com/trellis-addons/trellis/pkg/installation"
-	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
-	"github.com/trellis-addons/trellis/pkg/rollout"
+	"github.com/trellis-addons/trellis/pkg/fleet/installation"
+	"github.com/trellis-addons/trellis/pkg/fleet/mergedcatalogue"
+	"github.com/trellis-addons/trellis/pkg/fleet/rollout"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/standins"
@@ -35,11 +35,11 @@ func TestMain(m *testing.M) {
 	fleet.Main(m, fleet.ClusterOptions{Name: "seed"})
 }
 
-// key marks what the distributor writes.
+// key is the key of the distributor's marks.
 const key = "01234567890123456789012345678901"
 
-// world is a seed with Clusters, a catalogue and a copy of a set of the test's own. Who plays the
-// installation controller follows a script.
+// world is a seed with Clusters, a catalogue and a copy of a set, for one test. The stand-in of the installation
+// controller follows a script.
 type world struct {
 	t         testing.TB
 	catalogue string
@@ -56,7 +56,7 @@ type world struct {
 	writes, statuses atomic.Int64
 	// beside are Clusters that are not KKP's; nil: there are none.
 	beside *kit.Beside
-	// landing is the namespace that catalogues name, which are offered next.
+	// landing is the namespace that later catalogues name.
 	landing string
 	// clock of the controller that is started next; nil: that of the machine.
 	clock clock.PassiveClock
@@ -87,7 +87,7 @@ func newWorld(t testing.TB, count, canaries int, script ...standins.Rule) *world
 	return w
 }
 
-// clear lets everything go: a test may end with the controllers stopped.
+// clear removes all finalizers: a test may end while the controllers are stopped.
 func (w *world) clear() {
 	ctx := context.Background()
 	free := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
@@ -186,7 +186,7 @@ func (w *world) offers(addon string, versions ...string) {
 	merged.Spec = v1.AddonCatalogueSpec{Type: v1.CatalogueCustom, Addons: []v1.Addon{about}}
 	merged.Annotations = map[string]string{v1.AnnotationKKPVersion: "2.31.0", v1.AnnotationDigest: strings.Join(versions, ",")}
 	w.put(merged)
-	content, err := catalogue.ContentDigest(merged) // with what the API server fills in
+	content, err := catalogue.ContentDigest(merged) // with the defaults of the API server
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func (w *world) offers(addon string, versions ...string) {
 	w.put(merged)
 }
 
-// put makes an object, or replaces it.
+// put creates an object, or replaces it.
 func (w *world) put(object client.Object) {
 	w.t.Helper()
 	expect.Eventually(w.t, expect.Patience, func() error {
@@ -242,13 +242,13 @@ func (w *world) set(name string, change ...func(*v1.AddonSet)) *v1.AddonSet {
 	return made
 }
 
-// atOnce has all clusters move at a time.
+// atOnce lets all clusters move concurrently.
 func atOnce(of *v1.AddonSet) {
 	all := intstr.FromString("100%")
 	of.Spec.Rollout.Groups, of.Spec.Rollout.MaxConcurrency = nil, &all
 }
 
-// write the copy as the distributor does.
+// write writes the copy as the distributor does.
 func (w *world) write(of *v1.AddonSet) *v1.AddonSet {
 	w.t.Helper()
 	digest, err := catalogue.SetDigest(&of.Spec)
@@ -261,7 +261,7 @@ func (w *world) write(of *v1.AddonSet) *v1.AddonSet {
 	return of
 }
 
-// open lets so many groups of the present revision move, as the master does.
+// open allows so many groups of the present revision to move, as the master does.
 func (w *world) open(of *v1.AddonSet, groups int) {
 	w.t.Helper()
 	found := expect.Object(w.t, w.seed, copyOf(of), func(found *v1.AddonSet) error {
@@ -278,7 +278,7 @@ func copyOf(of *v1.AddonSet) *v1.AddonSet {
 	return &v1.AddonSet{ObjectMeta: metav1.ObjectMeta{Namespace: of.Namespace, Name: of.Name}}
 }
 
-// readyBy is the status of Ready that goes with a reason.
+// readyBy is the status of Ready for a reason.
 func readyBy(reason string) string {
 	if reason == v1.ReasonComplete || reason == v1.ReasonNoClusterSelected {
 		return "True"
@@ -286,7 +286,7 @@ func readyBy(reason string) string {
 	return "False"
 }
 
-// says waits until a copy has that reason for Ready, and the counts that are asked for.
+// says waits until a copy has that reason for Ready, and the requested counts.
 func (w *world) says(of *v1.AddonSet, reason string, holds ...func(v1.ClusterCounts) bool) *v1.AddonSet {
 	w.t.Helper()
 	return expect.Object(w.t, w.seed, copyOf(of), func(found *v1.AddonSet) error {
@@ -323,7 +323,7 @@ func (w *world) installed(name string) map[string]*v1.AddonInstallation {
 	return found
 }
 
-// at are the clusters that ask for a version, in order.
+// at are the clusters whose installation requests a version, in order.
 func (w *world) at(version string) []string {
 	w.t.Helper()
 	var names []string
@@ -336,7 +336,7 @@ func (w *world) at(version string) []string {
 	return names
 }
 
-// moving are the clusters that were written and were not Ready for a second since.
+// moving are the clusters that were written and have not been Ready for a second since.
 func (w *world) moving() []string {
 	w.t.Helper()
 	var names []string
@@ -349,13 +349,13 @@ func (w *world) moving() []string {
 	return names
 }
 
-// steady fails the test unless something holds before and after all sets and clusters are reconciled again.
+// steady fails the test unless a condition holds before and after all sets and clusters are reconciled again.
 func (w *world) steady(holds func() error) {
 	w.t.Helper()
 	w.manager.Stays(holds, everything...)
 }
 
-// everything are both controllers, twice: what one decides the other may do.
+// everything are both controllers, twice: a decision of one allows writes of the other.
 var everything = []string{"addonset", "addonset-clusters", "addonset", "addonset-clusters"}
 
 // quiet fails the test when reconciliations write installations.
@@ -364,7 +364,7 @@ func (w *world) quiet() {
 	w.quietWhile(everything...)
 }
 
-// quietWhile fails the test when these controllers write installations while they reconcile once more what they have.
+// quietWhile fails the test when these controllers write installations while they reconcile all objects again.
 func (w *world) quietWhile(controllers ...string) {
 	w.t.Helper()
 	before := w.writes.Load()
@@ -376,13 +376,13 @@ func (w *world) quietWhile(controllers ...string) {
 	}, controllers...)
 }
 
-// told waits until the reasons of all events are these. One is told after the status that it is about.
-func (w *world) told(want string) {
+// reported waits until the reasons of all events are these. An event is reported after the status that it is about.
+func (w *world) reported(want string) {
 	w.t.Helper()
 	expect.Recorded(w.t, w.recorder.Events, want)
 }
 
-// useKey has marks count, as on a seed with a master.
+// useKey makes marks count, as on a seed with a master.
 func (w *world) useKey() {
 	w.t.Helper()
 	kit.UseKey(w.t, w.seed, w.marks, w.catalogue, []byte(key))

@@ -14,21 +14,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/installation"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/target"
-	"github.com/trellis-addons/trellis/pkg/waves"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
+	"github.com/trellis-addons/trellis/pkg/fleet/installation"
+	"github.com/trellis-addons/trellis/pkg/fleet/waves"
 )
 
-// fieldOwner names our writes in managedFields.
+// fieldOwner is the field manager of this controller's writes.
 const fieldOwner = "trellis-addon-set"
 
-// task is what is to be written to one cluster for one set.
+// task has the writes for one set in one cluster.
 type task struct {
 	of    *running
 	known *known
-	// set and cluster are what the task was planned by, as the caches have them.
+	// set and cluster are the cached ones that the task was planned with.
 	set     *set
 	cluster target.Description
 	removal v1.RemovalPolicy
@@ -36,18 +36,18 @@ type task struct {
 	// startedAt is when the revision began.
 	startedAt time.Time
 	steps     []step
-	// rivals are the sets that it was planned beside.
-	rivals *rivals
-	// moves says that it is more than repairs: the cluster holds its place meanwhile.
+	// competitors are the sets that the plan considered.
+	competitors *competitors
+	// moves says that the task is more than repairs: the cluster occupies its place meanwhile.
 	moves bool
 }
 
-// taskFor a set that may move a cluster, or has something to repair there. The mutex is held.
+// taskFor is the task of a set that may move a cluster, or has a repair to make there. The caller holds the mutex.
 func (r *Reconciler) taskFor(of *running, in *place, one *known, planned *plan) task {
 	group := of.strategy.Groups[of.strategy.GroupOf(in.labels)]
 	made := task{
 		of: of, known: one, set: of.set, cluster: *in.found, removal: of.removal, startedAt: of.startedAt,
-		pace: installation.Pace{Soak: group.Soak, Deadline: group.ProgressDeadline}, rivals: r.rivals,
+		pace: installation.Pace{Soak: group.Soak, Deadline: group.ProgressDeadline}, competitors: r.competitors,
 	}
 	for _, step := range planned.steps {
 		isMove := !step.repair
@@ -58,8 +58,8 @@ func (r *Reconciler) taskFor(of *running, in *place, one *known, planned *plan) 
 		made.moves = made.moves || isMove
 		made.steps = append(made.steps, step)
 	}
-	// What is removed goes first: a name or a place may be another's. Among those, what depends on
-	// others does: an installation whose removal began waits for nobody.
+	// Removals come first: a name or a place may belong to another item. Among those, dependents come first: an
+	// installation whose removal began waits for no other.
 	needed := neededBy(made.steps)
 	slices.SortStableFunc(made.steps, func(a, b step) int {
 		return cmp.Or(removalsFirst(a)-removalsFirst(b), needed[b.liveName()]-needed[a.liveName()])
@@ -70,11 +70,11 @@ func (r *Reconciler) taskFor(of *running, in *place, one *known, planned *plan) 
 	return made
 }
 
-// key is what is kept of the task's cluster by.
+// key is the key of the task's cluster in memory.
 func (t *task) key() cluster.Key { return cluster.KeyOf(t.cluster.Ref) }
 
-// neededBy counts what each installation that is to go depends on among the others, also by others:
-// what depends on one has more than that.
+// neededBy counts the dependencies, also indirect ones, of each installation among those to be removed: a dependent
+// has more than the one it depends on.
 func neededBy(steps []step) map[string]int {
 	dependsOn := map[string][]v1.InstallationName{}
 	for _, one := range steps {
@@ -98,7 +98,7 @@ func neededBy(steps []step) map[string]int {
 	return counts
 }
 
-// mayRemove says whether a removal was looked at by the guard, and does not wait for approval.
+// mayRemove reports whether the guard has checked a removal, and it does not wait for approval.
 func (r *running) mayRemove(live *v1.AddonInstallation) bool {
 	return r.deleting || r.guard.Allowed()(live)
 }
@@ -110,9 +110,9 @@ func removalsFirst(s step) int {
 	return 1
 }
 
-// write carries the tasks out. A failure does not stop the others. An item that can't be written is judged again
-// at once: it may have lost its place by that, and others wait for it.
-func (r *Reconciler) write(ctx context.Context, f *clusterFacts) loop.Outcome {
+// write executes the tasks. A failure does not stop the others. After a failed write, the item is evaluated again at
+// once: it may have lost its place, and others wait for it.
+func (r *Reconciler) write(ctx context.Context, f *clusterFacts) *loop.Outcome {
 	if f.problem != nil {
 		return failed(f.problem)
 	}
@@ -125,9 +125,9 @@ func (r *Reconciler) write(ctx context.Context, f *clusterFacts) loop.Outcome {
 		}
 	}
 	if f.problem != nil {
-		return cmp.Or[loop.Outcome](r.stand(ctx, f), failed(f.problem))
+		return cmp.Or(r.countCluster(ctx, f), failed(f.problem))
 	}
-	return loop.Checkpoint{AtOnce: true} // the next pass counts what was written
+	return &loop.Outcome{Kind: loop.Checkpoint, Recheck: loop.AtOnce} // the next reconciliation counts the writes
 }
 
 func (r *Reconciler) carryOut(ctx context.Context, one task) error {
@@ -170,7 +170,7 @@ func (r *Reconciler) carryOut(ctx context.Context, one task) error {
 	return problem
 }
 
-// apply makes an installation, or puts it right.
+// apply creates an installation, or corrects it.
 func (r *Reconciler) apply(ctx context.Context, one task, s step, at time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, waves.WriteTimeout)
 	defer cancel()
@@ -184,24 +184,24 @@ func (r *Reconciler) apply(ctx context.Context, one task, s step, at time.Time) 
 		if err := r.isFree(ctx, wanted.Namespace, wanted.Name); err != nil {
 			return err
 		}
-	} else { // another object of the name is not meant
+	} else { // so that another object of the name is not written
 		content["metadata"].(map[string]any)["uid"] = string(s.live.UID)
 	}
 	object := &v1.AddonInstallation{}
 	object.Namespace, object.Name = wanted.Namespace, wanted.Name
 	if err := r.patch(ctx, object, types.ApplyPatchType, content, client.ForceOwnership); err != nil {
-		r.doubtWrite(one.key(), object, err)
+		r.markWriteUnknown(one.key(), object, err)
 		return fmt.Errorf("applying installation %q in %q: %w", wanted.Name, wanted.Namespace, err)
 	}
 	r.note(one.key(), object, false)
 	if !installation.IsRight(object, &wanted, s.target.digest) {
-		return fmt.Errorf("installation %q in %q is not stored as it is written: something changes it on its way, such as an admission "+
-			"webhook or an older CRD", wanted.Name, wanted.Namespace)
+		return fmt.Errorf("installation %q in %q is stored with other content than was written: check admission webhooks and the version of "+
+			"the CRD", wanted.Name, wanted.Namespace)
 	}
 	return nil
 }
 
-// stampsOf a write; what only puts back keeps those of the move before.
+// stampsOf are the annotations of a write; a repair keeps those of the previous move.
 func stampsOf(one task, s step, at time.Time) map[string]string {
 	if s.repair {
 		return installation.KeptStamps(s.live)
@@ -209,7 +209,7 @@ func stampsOf(one task, s step, at time.Time) map[string]string {
 	return installation.Move{At: at, StartedAt: one.startedAt, Pace: one.pace}.Stamps(s.live)
 }
 
-// isFree asks past the cache whether a name is still free: what somebody made meanwhile is not
+// isFree asks past the cache whether a name is still free: an object that another client created meanwhile is not
 // ours.
 func (r *Reconciler) isFree(ctx context.Context, namespace, name string) error {
 	found := &v1.AddonInstallation{}
@@ -220,11 +220,11 @@ func (r *Reconciler) isFree(ctx context.Context, namespace, name string) error {
 	if err != nil {
 		return fmt.Errorf("getting installation %q in %q: %w", name, namespace, err)
 	}
-	return fmt.Errorf("installation %q in %q exists by now", name, namespace)
+	return fmt.Errorf("installation %q in %q exists already", name, namespace)
 }
 
-// checkRemovals asks the API server whether the copy and the cluster are what removals were planned
-// by: a cache may be behind, and what was removed does not come back as it was.
+// checkRemovals asks the API server whether the copy and the cluster are still those that removals were planned with:
+// a cache may be stale, and a removal can't be reversed completely.
 func (r *Reconciler) checkRemovals(ctx context.Context, one task) error {
 	if !slices.ContainsFunc(one.steps, func(s step) bool { return s.kind == v1.ChangeRemove }) {
 		return nil
@@ -236,34 +236,35 @@ func (r *Reconciler) checkRemovals(ctx context.Context, one task) error {
 	}
 	live, err := r.Live.Live(ctx, one.cluster.Ref)
 	if err != nil {
-		return fmt.Errorf("before something is removed: %w", err)
+		return fmt.Errorf("reading the Cluster before a removal: %w", err)
 	}
 	if clusterChanged(one.cluster, live) {
-		return fmt.Errorf("the Cluster %q is not what the cache has: nothing is removed by that", one.cluster.LongName())
+		return fmt.Errorf("Cluster %q differs from the cache: nothing is removed", one.cluster.LongName())
 	}
 	return nil
 }
 
-// checkCopies asks for the copies of all sets: what one lets go may be another's.
+// checkCopies reads the copies of all sets: an installation that one set drops may belong to another.
 func (r *Reconciler) checkCopies(ctx context.Context, planned task) error {
 	of := planned.set
 	copies := metav1.PartialObjectMetadataList{}
 	copies.SetGroupVersionKind(v1.GroupVersion.WithKind("AddonSetList"))
 	if err := r.Reader.List(ctx, &copies, client.InNamespace(r.Options.CatalogueNamespace)); err != nil {
-		return fmt.Errorf("listing AddonSets, before something is removed: %w", err)
+		return fmt.Errorf("listing AddonSets before a removal: %w", err)
 	}
 	at := slices.IndexFunc(copies.Items, func(one metav1.PartialObjectMetadata) bool { return one.Name == of.name })
 	if at < 0 {
-		return fmt.Errorf("AddonSet %q is there by the cache alone: nothing is removed by that", of.name)
+		return fmt.Errorf("AddonSet %q exists in the cache only: nothing is removed", of.name)
 	}
 	found := &copies.Items[at]
 	if found.UID != of.uid || found.Generation != of.generation || of.deleting && found.DeletionTimestamp.IsZero() {
-		return fmt.Errorf("AddonSet %q is not what the cache has: nothing is removed by that", of.name)
+		return fmt.Errorf("AddonSet %q differs from the cache: nothing is removed", of.name)
 	}
-	return r.checkSeen(copies.Items, planned.rivals)
+	return r.checkSeen(copies.Items, planned.competitors)
 }
 
-// remove what the set no longer wants, as it says. What changed since it was looked at is left.
+// remove removes an installation that is no longer in the set, by its removal policy, unless it changed since it was
+// read.
 func (r *Reconciler) remove(ctx context.Context, one task, s step) error {
 	ctx, cancel := context.WithTimeout(ctx, waves.WriteTimeout)
 	defer cancel()
@@ -278,14 +279,14 @@ func (r *Reconciler) remove(ctx context.Context, one task, s step) error {
 	}
 	exactly := client.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion}
 	if err := r.Client.Delete(ctx, live, exactly); client.IgnoreNotFound(err) != nil {
-		r.doubtWrite(one.key(), live, err)
+		r.markWriteUnknown(one.key(), live, err)
 		return fmt.Errorf("deleting installation %q in %q: %w", live.Name, live.Namespace, err)
 	}
 	r.note(one.key(), live, true)
 	return nil
 }
 
-// orphan has an installation leave what it applied.
+// orphan sets an installation to leave its objects in the cluster.
 func (r *Reconciler) orphan(ctx context.Context, in cluster.Key, live *v1.AddonInstallation) error {
 	if live.Spec.DeletionPolicy == v1.DeletionOrphan {
 		return nil
@@ -293,14 +294,14 @@ func (r *Reconciler) orphan(ctx context.Context, in cluster.Key, live *v1.AddonI
 	content := identified(live)
 	content["spec"] = map[string]any{"deletionPolicy": v1.DeletionOrphan}
 	if err := r.patch(ctx, live, types.MergePatchType, content); err != nil {
-		r.doubtWrite(in, live, err)
+		r.markWriteUnknown(in, live, err)
 		return fmt.Errorf("setting deletionPolicy of installation %q in %q: %w", live.Name, live.Namespace, err)
 	}
 	r.note(in, live.DeepCopy(), false)
 	return nil
 }
 
-// letLive takes off what ties an installation to its set: the labels, annotations and the pin.
+// letLive removes the fields that bind an installation to its set: the labels, annotations and the pin.
 func (r *Reconciler) letLive(ctx context.Context, in cluster.Key, live *v1.AddonInstallation) error {
 	content := identified(live)
 	metadata := content["metadata"].(map[string]any)
@@ -311,35 +312,35 @@ func (r *Reconciler) letLive(ctx context.Context, in cluster.Key, live *v1.Addon
 	}
 	content["spec"] = map[string]any{"addonRef": map[string]any{"digest": nil}}
 	if err := r.patch(ctx, live, types.MergePatchType, content); err != nil {
-		r.doubtWrite(in, live, err)
+		r.markWriteUnknown(in, live, err)
 		return fmt.Errorf("releasing installation %q in %q: %w", live.Name, live.Namespace, err)
 	}
 	r.note(in, live, false)
 	return nil
 }
 
-// identified begins a patch that is refused for an object that changed.
+// identified begins a patch that the API server refuses for an object that changed.
 func identified(live *v1.AddonInstallation) map[string]any {
 	return map[string]any{"metadata": map[string]any{"uid": string(live.UID), "resourceVersion": live.ResourceVersion}}
 }
 
-// note what the API server answered.
+// note stores the API server's answer.
 func (r *Reconciler) note(in cluster.Key, answer *v1.AddonInstallation, removed bool) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.written.Put(in, answer, removed, r.Clock.Now())
 }
 
-// doubtWrite keeps what a call to the API server left that had no answer. It may have arrived: the next pass asks the API
-// server (confirm) before it writes again. A second write would move the installation a second
-// time, and count its soak again.
-func (r *Reconciler) doubtWrite(in cluster.Key, about client.Object, err error) {
+// markWriteUnknown stores that a failed call had no answer. The write may have arrived: the next reconciliation asks the
+// API server (confirm) before it writes again. A second write would move the installation again, and restart its soak
+// time.
+func (r *Reconciler) markWriteUnknown(in cluster.Key, about client.Object, err error) {
 	if !waves.IsUnanswered(err) {
 		return
 	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	r.written.Doubt(in, about.GetName(), r.Clock.Now())
+	r.written.MarkUnknown(in, about.GetName(), r.Clock.Now())
 }
 
 func (r *Reconciler) patch(

@@ -12,39 +12,39 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
-	"github.com/trellis-addons/trellis/pkg/target"
-	"github.com/trellis-addons/trellis/pkg/upgrade"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
+	"github.com/trellis-addons/trellis/pkg/fleet/mergedcatalogue"
+	"github.com/trellis-addons/trellis/pkg/fleet/upgrade"
 )
 
 // Options are the controller's settings.
 type Options struct {
-	// CatalogueNamespace holds the merged catalogues and the copies of AddonSets.
+	// CatalogueNamespace has the merged catalogues and the copies of AddonSets.
 	CatalogueNamespace string
 	// WorkerName restricts the controller to Clusters with that label; empty: those without.
 	WorkerName string
-	// AllowPrereleases lets a platform that is a pre-release lie in ranges that name none.
+	// AllowPrereleases says that a platform of a pre-release version matches ranges that name no pre-release.
 	AllowPrereleases bool
-	// Concurrency is the number of clusters worked on at a time. Default: 4.
+	// Concurrency is the number of clusters that are reconciled at a time. Default: 4.
 	Concurrency int
 	// Rules say whether, and for how long, upgrades wait.
 	Rules upgrade.Rules
 }
 
-// Holder writes what holds upgrades onto Clusters.
+// Holder writes onto Clusters the annotations that hold upgrades.
 type Holder interface {
 	Hold(ctx context.Context, ref target.Ref, wanted cluster.Holds) error
 }
 
-// CoreList says what core list and rules have for a cluster, by the names of its installations, which a
-// Core set may have pinned to something else, and that set; nil: there is none.
+// CoreList returns the references that core list and rules have for a cluster, by the names of its installations,
+// which a Core set may have pinned to other versions, and that set; nil if there is none.
 type CoreList func(ctx context.Context, of target.Description) (map[string]v1.AddonReference, *v1.AddonSet, error)
 
-// Dependencies are what the controller works with.
+// Dependencies are the clients and settings that the controller uses.
 type Dependencies struct {
-	// Client reads from the manager's cache: of AddonCatalogues the merged ones.
+	// Client reads from the manager's cache. Of AddonCatalogues, the cache has only merged ones.
 	Client client.Client
 	Marks  *mergedcatalogue.Marks
 	// Reader reads past the cache.
@@ -64,7 +64,7 @@ type Reconciler struct {
 	failures loop.Failures
 }
 
-// New makes the controller.
+// New returns the controller, with defaults for options that are not set.
 func New(dependencies Dependencies) *Reconciler {
 	options := &dependencies.Options
 	options.CatalogueNamespace = cmp.Or(options.CatalogueNamespace, "addon-catalogue")
@@ -75,23 +75,26 @@ func New(dependencies Dependencies) *Reconciler {
 	return &Reconciler{Dependencies: dependencies}
 }
 
-// facts are what a pass knows; each step adds to them.
+// facts are the findings of one reconciliation; each step adds to them.
 type facts struct {
 	asked    target.Ref
 	cluster  target.Description
 	report   *report
-	seen     upgrade.Seen
+	observed upgrade.ClusterState
 	decision upgrade.Decision
 }
 
-// Reconcile makes one pass over one Cluster.
+// Reconcile reconciles one Cluster.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	f := &facts{asked: cluster.Requested(request)}
 	outcome := r.failures.BackOff(request.String(), loop.Run(ctx, r.steps(), f))
-	if retry, failed := outcome.(loop.RetryAt); failed {
-		log.FromContext(ctx).Info("a pass over what holds upgrades failed", "problem", retry.Message, "after", retry.After.String())
+	if outcome.Is(loop.RetryAt) {
+		log.FromContext(ctx).Info("reconciling the annotations that delay upgrades "+
+			"failed", "problem", outcome.Message, "after", outcome.Recheck.String())
 	}
 	return loop.Result(outcome), nil
 }
 
-func failed(err error) loop.Outcome { return loop.RetryAt{Message: err.Error(), After: time.Second} }
+func failed(err error) *loop.Outcome {
+	return &loop.Outcome{Kind: loop.RetryAt, Message: err.Error(), Recheck: time.Second}
+}

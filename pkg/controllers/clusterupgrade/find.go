@@ -11,16 +11,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/target"
-	"github.com/trellis-addons/trellis/pkg/upgrade"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
+	"github.com/trellis-addons/trellis/pkg/fleet/upgrade"
 )
 
-// report is what was decided last of one Cluster. Only the pass over that Cluster uses it.
+// report is the last decision about one Cluster. Only reconciliations of that Cluster use it.
 type report struct {
-	// of is the UID of the Cluster that this is about, object that of its available catalogue.
+	// of is the UID of that Cluster, object that of its available catalogue.
 	of, object types.UID
 	before     upgrade.Before
 	message    string
@@ -28,7 +28,7 @@ type report struct {
 	isWritten bool
 }
 
-// reports by cluster, without UID. Stages are apart, since metrics read them at any time.
+// reports by cluster, without UID. Stages are separate, since metrics read them at any time.
 type reports struct {
 	mutex     sync.Mutex
 	byCluster map[target.Ref]*report
@@ -66,34 +66,34 @@ func (r *reports) forget(ref target.Ref) {
 	delete(r.stages, ref)
 }
 
-// find ends the pass for what is no Cluster of Cluster API, or may not be written to.
-func (r *Reconciler) find(ctx context.Context, f *facts) loop.Outcome {
+// find ends the reconciliation for a cluster that is no Cluster of Cluster API, or that may not be written to.
+func (r *Reconciler) find(ctx context.Context, f *facts) *loop.Outcome {
 	found, err := r.Finder.Find(ctx, f.asked)
 	if _, isUnknown := errors.AsType[*cluster.UnknownError](err); isUnknown {
 		r.reports.forget(f.asked)
-		return loop.Done{}
+		return &loop.Outcome{Kind: loop.Done}
 	}
 	switch {
 	case err != nil:
 		return failed(err)
 	case found.Kind != target.KindClusterAPI:
-		return loop.Done{}
+		return &loop.Outcome{Kind: loop.Done}
 	case !cluster.BelongsTo(found, r.Options.WorkerName):
-		return loop.NotMine{}
+		return &loop.Outcome{Kind: loop.NotMine}
 	case found.Deleted:
 		r.reports.forget(f.asked)
-		return loop.Done{}
+		return &loop.Outcome{Kind: loop.Done}
 	case found.Paused:
-		return loop.Done{}
+		return &loop.Outcome{Kind: loop.Done}
 	}
 	f.cluster, f.report = found, r.reports.forCluster(found.Ref)
-	f.seen = seenOf(found)
+	f.observed = observedOf(found)
 	return r.readReport(ctx, f)
 }
 
-// seenOf a Cluster, without its gates.
-func seenOf(found target.Description) upgrade.Seen {
-	seen := upgrade.Seen{Off: found.Annotations[v1.AnnotationUpgradeHold] == v1.UpgradeHoldOff}
+// observedOf is the state of a Cluster, without its gates.
+func observedOf(found target.Description) upgrade.ClusterState {
+	seen := upgrade.ClusterState{Off: found.Annotations[v1.AnnotationUpgradeHold] == v1.UpgradeHoldOff}
 	of := found.Upgrade
 	if of == nil {
 		return seen
@@ -112,8 +112,8 @@ func seenOf(found target.Description) upgrade.Seen {
 	return seen
 }
 
-// isPlanned says whether the versions that are to come are known. Cluster API says them a moment after
-// one over several minors is asked for: it goes through those between.
+// isPlanned says whether the next versions are known. For an upgrade over several minors, which goes through those
+// between, Cluster API publishes them a moment after the request.
 func isPlanned(of *target.Upgrade) bool {
 	if len(of.Versions) == 0 || len(of.Plan) == 0 || !of.IsPending() {
 		return true
@@ -123,8 +123,8 @@ func isPlanned(of *target.Upgrade) bool {
 	return !isKnown || !isKnownToo || now.Major() != next.Major() || next.Minor() <= now.Minor()+1
 }
 
-// readReport reads what an earlier process wrote, once for each catalogue. There may be none yet.
-func (r *Reconciler) readReport(ctx context.Context, f *facts) loop.Outcome {
+// readReport reads the condition that an earlier process wrote, once for each catalogue. There may be none yet.
+func (r *Reconciler) readReport(ctx context.Context, f *facts) *loop.Outcome {
 	if f.report.object != "" {
 		return nil
 	}

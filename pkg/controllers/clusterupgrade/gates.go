@@ -9,16 +9,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/installation"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/resolution"
-	"github.com/trellis-addons/trellis/pkg/upgrade"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/fleet/installation"
+	"github.com/trellis-addons/trellis/pkg/fleet/upgrade"
+	"github.com/trellis-addons/trellis/pkg/install/resolution"
 )
 
 // gates are the installations that upgrades of the cluster wait for.
-func (r *Reconciler) gates(ctx context.Context, f *facts) loop.Outcome {
+func (r *Reconciler) gates(ctx context.Context, f *facts) *loop.Outcome {
 	list := &v1.AddonInstallationList{}
 	if err := r.Client.List(ctx, list, cluster.InstallationsOf(f.cluster.Ref), client.UnsafeDisableDeepCopy); err != nil {
 		return failed(fmt.Errorf("listing the installations of namespace %q: %w", f.cluster.Namespace, err))
@@ -40,15 +40,14 @@ func (r *Reconciler) gates(ctx context.Context, f *facts) loop.Outcome {
 		if entry == nil || entry.Addon.Slot == "" {
 			continue
 		}
-		f.seen.Gates = append(f.seen.Gates, from.gate(&one, entry))
+		f.observed.Gates = append(f.observed.Gates, from.gate(&one, entry))
 	}
-	slices.SortFunc(f.seen.Gates, func(a, b upgrade.Gate) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(f.observed.Gates, func(a, b upgrade.Gate) int { return cmp.Compare(a.Name, b.Name) })
 	return nil
 }
 
-// gate says how an installation stands for an upgrade: for what the control plane has and, where one
-// is pending, for what it is to get. Who keeps it is named where a version is what it lacks: who moves
-// it mends nothing else.
+// gate is the state of an installation for an upgrade: for the control plane's version and, if an upgrade is pending, for the next
+// versions. The set that does not move it is named only if it lacks a version: a move solves no other problem.
 func (o origins) gate(live *v1.AddonInstallation, entry *catalogue.Entry) upgrade.Gate {
 	of := o.of
 	gate := upgrade.Gate{Name: live.Name, Bridges: true, Problem: installation.Lacks(live, of.KubernetesVersion, func(version string) bool {
@@ -65,7 +64,7 @@ func (o origins) gate(live *v1.AddonInstallation, entry *catalogue.Entry) upgrad
 	}
 	made := o.at(live, versions)
 	if isAhead {
-		gate = o.judge(gate, live, made, entry)
+		gate = o.evaluate(gate, live, made, entry)
 	}
 	if gate.Problem == "" || gate.Breaks {
 		return gate
@@ -78,9 +77,9 @@ func (o origins) gate(live *v1.AddonInstallation, entry *catalogue.Entry) upgrad
 	return gate
 }
 
-// judge an installation by the versions of Kubernetes that are to come: whether it breaks on one of
-// them, and whether it is at what it is to have before the first.
-func (o origins) judge(gate upgrade.Gate, live *v1.AddonInstallation, after []origin, entry *catalogue.Entry) upgrade.Gate {
+// evaluate evaluates an installation for the next versions of Kubernetes: whether it breaks on one of them, and whether
+// it has the version that it should have before the first.
+func (o origins) evaluate(gate upgrade.Gate, live *v1.AddonInstallation, after []origin, entry *catalogue.Entry) upgrade.Gate {
 	plan := o.of.Upgrade.Plan
 	find := func(string) *catalogue.Entry { return entry }
 	for i, next := range plan {
@@ -102,7 +101,7 @@ func (o origins) judge(gate upgrade.Gate, live *v1.AddonInstallation, after []or
 	return gate
 }
 
-// asks for what an installation is made from, whatever is written in it.
+// asks is the request for an installation of this origin, regardless of its written reference.
 func (o origins) asks(live *v1.AddonInstallation, made origin) resolution.Request {
 	meant := *live
 	meant.Spec.AddonRef = made.ref
@@ -111,8 +110,8 @@ func (o origins) asks(live *v1.AddonInstallation, made origin) resolution.Reques
 	}
 }
 
-// brought is the version that an installation is to be at. There is none where none fits, and where a
-// set leaves one alone, since its content may change by itself.
+// brought is the version that an installation should have. There is none if none fits, or if a set does not move it
+// because its content is not fixed.
 func (o origins) brought(live *v1.AddonInstallation, made origin, entry *catalogue.Entry) (version string, isBrought bool) {
 	choice, refusal := o.asks(live, made).Choose(entry)
 	if refusal != nil || made.by != nil && made.by.Spec.Rollout != nil && catalogue.SourceMoves(choice.Version) {
@@ -121,7 +120,7 @@ func (o origins) brought(live *v1.AddonInstallation, made origin, entry *catalog
 	return choice.Version.Version, true
 }
 
-// isAt says whether a version of an installation is there.
+// isAt says whether an installation has a version.
 func isAt(live *v1.AddonInstallation, version string) bool {
 	return catalogue.Key(live.Status.Version) == catalogue.Key(version)
 }

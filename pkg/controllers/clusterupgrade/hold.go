@@ -3,21 +3,21 @@ package clusterupgrade
 import (
 	"context"
 
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/upgrade"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/fleet/upgrade"
 )
 
-// hold writes what is decided onto the Cluster, before it is told: a condition that says more than
-// was written would count as time that was waited.
-func (r *Reconciler) hold(ctx context.Context, f *facts) loop.Outcome {
-	f.decision = upgrade.Decide(&f.seen, r.Options.Rules, f.report.before, r.Clock.Now())
+// hold writes the decision onto the Cluster, before it is reported: otherwise the condition would count time in which
+// nothing was held.
+func (r *Reconciler) hold(ctx context.Context, f *facts) *loop.Outcome {
+	f.decision = upgrade.Decide(&f.observed, r.Options.Rules, f.report.before, r.Clock.Now())
 	decided, of := f.decision, f.cluster.Upgrade
 	if of == nil {
 		return nil
 	}
 	isFree := decided.Workers != upgrade.WorkersHeld
-	isRight := decided.Hook == f.seen.Hook && decided.Workers == f.seen.Workers
+	isRight := decided.Hook == f.observed.Hook && decided.Workers == f.observed.Workers
 	if isRight && (!of.Stray || !isFree) {
 		return nil
 	}

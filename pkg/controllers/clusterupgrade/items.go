@@ -9,34 +9,34 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/addonset"
+	"github.com/trellis-addons/trellis/pkg/base/text"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/target"
-	"github.com/trellis-addons/trellis/pkg/text"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
+	"github.com/trellis-addons/trellis/pkg/fleet/addonset"
 )
 
-// longestCause of what a set says, in bytes: the way out stands behind it in the condition.
+// longestCause bounds the text from a set, in bytes: the way to continue follows it in the condition.
 const longestCause = 150
 
-// origin is what an installation is made from at some version of its cluster's Kubernetes.
+// origin is the reference that an installation is made from at some version of its cluster's Kubernetes.
 type origin struct {
-	// ref is without a digest: a pin says what is meant now, and not what is after an upgrade.
+	// ref is without a digest: a pin is for the present, and not for the time after an upgrade.
 	ref v1.AddonReference
-	// by is the set that has it moved there; nil: none.
+	// by is the set that moves it there; nil if there is none.
 	by *v1.AddonSet
 }
 
-// origins of the installations of one cluster, as they were read for a pass.
+// origins has the origins of the installations of one cluster, as read for one reconciliation.
 type origins struct {
 	of target.Description
-	// sets are the copies that count, in the order of their claims.
+	// sets are the valid copies, in the order of their claims.
 	sets []*v1.AddonSet
-	// listed are the items of core list and rules, by the names of their installations, and core is the
-	// set that has core add-ons moved there; nil: none.
+	// listed are the items of core list and rules, by the names of their installations, and core is the set that moves
+	// core add-ons there; nil if there is none.
 	listed map[string]v1.AddonReference
 	core   *v1.AddonSet
-	// preReleases are let into ranges that name none.
+	// preReleases match ranges that name no pre-release.
 	preReleases bool
 }
 
@@ -59,9 +59,9 @@ func (r *Reconciler) originsIn(ctx context.Context, of target.Description) (orig
 	return found, nil
 }
 
-// at each of these versions of Kubernetes: another set may be for one of them, and have the
-// installation then. Where none is, it stays what it is now. A core add-on is made from an item at any
-// version, or from what is written where it has none.
+// at are the origins at each of these versions of Kubernetes: another set may be for one of them, and have the
+// installation then. If no set is, the present origin stays. A core add-on is made from its item at any version, or
+// from its written reference if it has no item.
 func (o origins) at(live *v1.AddonInstallation, versions []string) []origin {
 	now := origin{ref: writtenIn(live)}
 	if live.Labels[v1.LabelSet] == "" {
@@ -96,7 +96,7 @@ func (o origins) at(live *v1.AddonInstallation, versions []string) []origin {
 	return after
 }
 
-// writtenIn an installation is what it asks for, without a pin.
+// writtenIn is the reference of an installation, without a pin.
 func writtenIn(live *v1.AddonInstallation) v1.AddonReference {
 	written := v1.AddonReference{Name: live.Spec.AddonRef.Name}
 	if live.Spec.AddonRef.Digest == "" {
@@ -105,7 +105,7 @@ func writtenIn(live *v1.AddonInstallation) v1.AddonReference {
 	return written
 }
 
-// isFor says whether the constraints of a set have a version of Kubernetes.
+// isFor says whether the constraints of a set include a version of Kubernetes.
 func (o origins) isFor(of *v1.AddonSet, kubernetes string) bool {
 	constraints := of.Spec.Constraints
 	if constraints == nil || constraints.K8sVersion == "" {
@@ -116,8 +116,8 @@ func (o origins) isFor(of *v1.AddonSet, kubernetes string) bool {
 	return err == nil && isKnown && within.Contains(version, o.preReleases)
 }
 
-// selects says whether a set is about a cluster, whatever its version. What asks for a version of KKP
-// is about no other platform.
+// selects says whether a set is for a cluster, regardless of its version. A set with a constraint on KKP's version is
+// for no other platform.
 func selects(one *v1.AddonSet, of target.Description) bool {
 	constraints := one.Spec.Constraints
 	if one.Spec.Type == v1.AddonSetCore || !one.DeletionTimestamp.IsZero() || constraints != nil && constraints.KKPVersion != "" {
@@ -127,7 +127,7 @@ func selects(one *v1.AddonSet, of target.Description) bool {
 	return err == nil && selector.Matches(cluster.Labels(of, one.Annotations[v1.AnnotationSeed]))
 }
 
-// itemFor is the item of a set that has an installation, or may take it over; nil: none.
+// itemFor is the item of a set that has an installation, or may adopt it; nil if there is none.
 func itemFor(of *v1.AddonSet, live *v1.AddonInstallation, in target.Ref) *v1.AddonSetItem {
 	for i := range of.Spec.Addons {
 		one := &of.Spec.Addons[i]
@@ -140,8 +140,8 @@ func itemFor(of *v1.AddonSet, live *v1.AddonInstallation, in target.Ref) *v1.Add
 	return nil
 }
 
-// stall is what keeps a set from moving an installation of a cluster, with what ends it; empty:
-// nothing that is known. What waits for it waits to its timeout else, and nobody is told why.
+// stall says why a set does not move an installation of a cluster, and how to continue; empty if no reason is known.
+// Otherwise the upgrade would wait until its timeout without a reported reason.
 func stall(by *v1.AddonSet, live *v1.AddonInstallation, in target.Ref) string {
 	if by == nil {
 		return ""

@@ -6,9 +6,9 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// holds counts clusters by stage.
+// holds counts the clusters in each stage.
 var holds = prometheus.NewDesc("trellis_upgrade_holds",
-	"Clusters of Cluster API by the stage of their upgrade, as condition UpgradeHeld has it: BeforeControlPlane and BeforeWorkers wait.",
+	"Clusters of Cluster API by the stage of their upgrade, as in condition UpgradeHeld: BeforeControlPlane and BeforeWorkers wait.",
 	[]string{"stage"}, nil)
 
 // stages are the values of the label.

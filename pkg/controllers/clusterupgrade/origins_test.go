@@ -8,8 +8,8 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/target"
-	"github.com/trellis-addons/trellis/pkg/upgrade"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
+	"github.com/trellis-addons/trellis/pkg/fleet/upgrade"
 )
 
 // What keeps a set from moving a gate is named, with what ends it; what concerns another cluster or item is not. Red where one of these is
@@ -123,7 +123,7 @@ func offered(t *testing.T, ref *v1.GitRef) *catalogue.Entry {
 
 // An installation of 1.0.0 in a cluster that waits to go to 1.37.1. Red where a set is waited for that leaves alone what may change by
 // itself, where a later step of the plan is not looked at, and where one that is there counts before it is Ready.
-func TestAGateIsJudgedByWhatMovesIt(t *testing.T) {
+func TestAGateIsEvaluatedByWhatMovesIt(t *testing.T) {
 	staged := &v1.AddonSet{Spec: v1.AddonSetSpec{Rollout: &v1.Rollout{}}}
 	tag, branch := &v1.GitRef{Tag: "v1"}, &v1.GitRef{Branch: "main"}
 	for _, test := range []struct {
@@ -147,7 +147,7 @@ func TestAGateIsJudgedByWhatMovesIt(t *testing.T) {
 			Wanted: test.plan[len(test.plan)-1], Versions: []string{"1.36.3"}, Asked: "1.36.3", Plan: test.plan, Hook: true,
 		}}
 		after := slices.Repeat([]origin{{ref: live.Spec.AddonRef, by: test.by}}, len(test.plan))
-		gate := origins{of: of}.judge(upgrade.Gate{Bridges: true}, live, after, offered(t, test.ref))
+		gate := origins{of: of}.evaluate(upgrade.Gate{Bridges: true}, live, after, offered(t, test.ref))
 		if gate.Bridges != test.bridges || gate.Breaks != test.breaks {
 			t.Errorf("%s: %+v", test.why, gate)
 		}

@@ -65,7 +65,7 @@ func TestASetPerReleaseUpgradesWithoutItsTimeout(t *testing.T) {
 	w.says("False", v1.ReasonNotUpgrading)
 
 	w.ask(after)
-	w.told(v1.ReasonBeforeControlPlane, "one.cni (goes to 1.1.0", `AddonSet "release-37" is paused`, "spec.paused")
+	w.reported(v1.ReasonBeforeControlPlane, "one.cni (goes to 1.1.0", `AddonSet "release-37" is paused`, "spec.paused")
 	w.pause("release-37", false)
 	early := w.made("release-37", "1.1.0")
 	if early.UID != first.UID {
@@ -135,7 +135,7 @@ func TestOneVersionPerReleaseHoldsTheWorkersAlone(t *testing.T) {
 
 	w.pause("core", true)
 	w.ask(after)
-	w.told(v1.ReasonBeforeWorkers, "one.cloud (version 1.36.0", `AddonSet "core" is paused`)
+	w.reported(v1.ReasonBeforeWorkers, "one.cloud (version 1.36.0", `AddonSet "core" is paused`)
 	w.at(after, before)
 	w.pause("core", false)
 	if next := w.made("release-37", "2.0.0"); next.UID != first.UID {
@@ -161,7 +161,7 @@ func (w *world) isOf(item, version string) {
 // An upgrade over two minors: what breaks on its second step holds the first, since nothing holds between them. Then the control plane goes
 // through both, workers once at the end, and the hook is back. Red where gates are judged by the next version alone, or by the last one
 // before Cluster API has planned the steps, where a set takes the add-on while the control plane rolls, and where workers go in between.
-func TestAChainOfUpgradesIsJudgedByAllItsSteps(t *testing.T) {
+func TestAChainOfUpgradesIsEvaluatedByAllItsSteps(t *testing.T) {
 	var w *world
 	var mutex sync.Mutex
 	var steps []string
@@ -187,7 +187,7 @@ func TestAChainOfUpgradesIsJudgedByAllItsSteps(t *testing.T) {
 	w.says("False", v1.ReasonNotUpgrading)
 
 	w.ask(after)
-	w.told(v1.ReasonBeforeControlPlane, "one.cni (", "1.37.1")
+	w.reported(v1.ReasonBeforeControlPlane, "one.cni (", "1.37.1")
 	w.made("release-36", "1.1.0")
 	w.stays(oldest, oldest)
 	w.offers(append(fit, "2.0.0", "~1.37")...)

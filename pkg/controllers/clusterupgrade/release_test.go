@@ -16,16 +16,12 @@ import (
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
-const (
-	// overridden is how long an upgrade goes on being held that somebody lets go: 2 s is the bar, where nothing else runs.
-	overridden = 5 * time.Second
-	// short is a timeout of each stage for tests that wait for it.
-	short = 6 * time.Second
-)
+// short is a timeout of each stage for tests that wait for it.
+const short = 6 * time.Second
 
 // Whatever holds an upgrade, it goes on: at once where somebody lets it go, also with the manager dead, and after its time where an add-on
 // does not get right, which an event tells with its name and what it lacks. Where upgrades are not to wait, nothing is left on a Cluster.
-func TestAnUpgradeIsLetGo(t *testing.T) {
+func TestAnUpgradeIsReleased(t *testing.T) {
 	t.Parallel()
 	for _, way := range []struct {
 		name    string
@@ -35,12 +31,12 @@ func TestAnUpgradeIsLetGo(t *testing.T) {
 		{"by annotation, before the control plane", setting{}, func(w *world) {
 			w.start()
 			w.waits()
-			w.letGo()
+			w.release()
 		}},
 		{"by annotation, before the workers", setting{}, func(w *world) {
 			w.start()
 			w.waitsWithWorkers()
-			w.letGo()
+			w.release()
 		}},
 		{"without a manager, before the control plane", setting{}, func(w *world) {
 			stop := w.start()
@@ -71,7 +67,7 @@ func TestAnUpgradeIsLetGo(t *testing.T) {
 			w.goesAtItsTimeout(func() {
 				w.installed("1.0.0", "1.36.3", metav1.ConditionTrue)
 				w.offers("1.0.0", "< 1.37")
-			}, `one.cni (version "1.0.0" of add-on "cni" does not fit: needs Kubernetes < 1.37; it is 1.37.1`, "one.cni (made for Kubernetes 1.36.3)")
+			}, `one.cni (version "1.0.0" of add-on "cni" does not fit: needs Kubernetes < 1.37; it is 1.37.1`, "one.cni (rendered for Kubernetes 1.36.3)")
 		}},
 	} {
 		t.Run(way.name, func(t *testing.T) {
@@ -83,7 +79,7 @@ func TestAnUpgradeIsLetGo(t *testing.T) {
 }
 
 // goesAtItsTimeout has an upgrade wait for good, after something happened; what it gives up before each stage is told.
-func (w *world) goesAtItsTimeout(prevent func(), told ...string) {
+func (w *world) goesAtItsTimeout(prevent func(), reported ...string) {
 	w.t.Helper()
 	w.start()
 	w.waits()
@@ -98,7 +94,7 @@ func (w *world) goesAtItsTimeout(prevent func(), told ...string) {
 		w.t.Error("that is too early")
 	}
 	w.says("False", v1.ReasonTimedOut)
-	for _, who := range told {
+	for _, who := range reported {
 		w.expectGivenUp(who)
 	}
 }
@@ -154,7 +150,7 @@ func TestAHookThatIsNotHonoured(t *testing.T) {
 	close(goOn)
 	w.says("True", v1.ReasonBeforeWorkers)
 	w.at(after, before)
-	w.letGo()
+	w.release()
 	w.at(after, after)
 	w.end()
 }

@@ -9,39 +9,39 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/upgrade"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/fleet/upgrade"
 )
 
-// fieldOwner has condition UpgradeHeld and nothing else of available catalogues.
+// fieldOwner owns condition UpgradeHeld and nothing else of available catalogues.
 const fieldOwner = "cluster-upgrade-controller"
 
-// heldRecheck is how often an upgrade is looked at that is held: that an item is Blocked, or that the
-// list changed under a Core set that pins, comes with no event that is watched.
+// heldRecheck is how often a held upgrade is checked: if an item becomes Blocked, or the list changes under a Core
+// set that pins, there is no watched event.
 const heldRecheck = 30 * time.Second
 
-// report writes condition UpgradeHeld where it differs, and ends the pass.
-func (r *Reconciler) report(ctx context.Context, f *facts) loop.Outcome {
+// report writes condition UpgradeHeld if it differs, and ends the reconciliation.
+func (r *Reconciler) report(ctx context.Context, f *facts) *loop.Outcome {
 	decided := f.decision
 	r.reports.note(f.cluster.Ref, decided.Reason)
 	if decided.GaveUp != "" {
 		r.Recorder.Eventf(f.cluster.Object, nil, "Warning", v1.EventUpgradeNotHeld, "Upgrade", "%s", decided.Message)
 	}
-	done := loop.Done{Recheck: decided.Recheck}
+	done := &loop.Outcome{Kind: loop.Done, Recheck: decided.Recheck}
 	if decided.Held && (done.Recheck <= 0 || done.Recheck > heldRecheck) {
 		done.Recheck = heldRecheck
 	}
 	isNews := decided.Reason != f.report.before.Reason
-	if isNews || decided.Message != f.report.message || decided.Since.Before(f.report.before.Since) { // by a clock that was ahead
+	if isNews || decided.Message != f.report.message || decided.Since.Before(f.report.before.Since) { // from a clock that was ahead
 		f.report.isWritten = false
 	}
 	f.report.before, f.report.message = upgrade.Before{Reason: decided.Reason, Since: decided.Since}, decided.Message
-	if isNews && decided.Held { // users look at the Cluster, and not at the catalogue, which may come later
+	if isNews && decided.Held { // users watch the Cluster, and not the catalogue, which may be created later
 		r.Recorder.Eventf(f.cluster.Object, nil, "Normal", v1.EventUpgradeWaits, "Upgrade", "%s", decided.Message)
 	}
 	if f.report.isWritten || f.report.object == "" {
-		return done // without a catalogue it comes with an event
+		return done // the creation of the catalogue causes an event
 	}
 	conditions := []metav1.Condition{}
 	if decided.Reason != "" {
@@ -62,13 +62,13 @@ func (r *Reconciler) report(ctx context.Context, f *facts) loop.Outcome {
 	return done
 }
 
-// write applies our condition.
+// write applies this controller's condition.
 func (r *Reconciler) write(ctx context.Context, f *facts, conditions []metav1.Condition) error {
 	key, about := cluster.AvailableOf(f.cluster.Ref), loop.Metadata(v1.GroupVersion.WithKind("AddonCatalogue"))
 	about.Namespace, about.Name, about.UID = key.Namespace, key.Name, f.report.object
 	err := loop.ApplyStatus(ctx, r.Client, fieldOwner, about, map[string]any{"conditions": conditions})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		f.report.object = "" // another object since; it comes with an event
+		f.report.object = "" // another object by now; it causes an event
 		return nil
 	}
 	if err != nil {

@@ -1,13 +1,13 @@
 package clusterupgrade
 
-import "github.com/trellis-addons/trellis/pkg/loop"
+import "github.com/trellis-addons/trellis/pkg/base/loop"
 
-// steps of a pass, in order.
+// steps are the steps of a reconciliation, in order.
 func (r *Reconciler) steps() []loop.Step[facts] {
 	return []loop.Step[facts]{
-		{Name: "find", Run: r.find},     // the Cluster, and what was written last
+		{Name: "find", Run: r.find},     // the Cluster, and the last written condition
 		{Name: "gates", Run: r.gates},   // the installations that an upgrade waits for
-		{Name: "hold", Run: r.hold},     // what is decided, onto the Cluster
+		{Name: "hold", Run: r.hold},     // the decision, written onto the Cluster
 		{Name: "report", Run: r.report}, // condition UpgradeHeld on the available catalogue, and an event
 	}
 }

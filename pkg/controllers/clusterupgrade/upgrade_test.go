@@ -10,7 +10,7 @@ import (
 
 	capiv1 "github.com/trellis-addons/trellis/apis/clusterapi/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/times"
+	"github.com/trellis-addons/trellis/pkg/base/times"
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
@@ -46,7 +46,7 @@ func TestAWaitThatBeganByAClockThatWasAheadIsWrittenAgain(t *testing.T) {
 
 // An upgrade begins to wait while the Cluster has no available catalogue, which comes later, and goes on to wait after a restart. Red when
 // nobody is told then that it waits, when an event tells it twice, and when the catalogue never says so.
-func TestAnUpgradeThatWaitsWithoutACatalogueIsToldOnce(t *testing.T) {
+func TestAnUpgradeThatWaitsWithoutACatalogueIsReportedOnce(t *testing.T) {
 	w := newWorld(t, setting{})
 	key := w.availableKey()
 	none := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
@@ -59,7 +59,7 @@ func TestAnUpgradeThatWaitsWithoutACatalogueIsToldOnce(t *testing.T) {
 	w.says("True", v1.ReasonBeforeControlPlane)
 	stop()
 	w.start()
-	expect.Always(t, steady, func() error { return w.toldOnce(v1.EventUpgradeWaits) })
+	expect.Always(t, steady, func() error { return w.reportedOnce(v1.EventUpgradeWaits) })
 	w.end()
 }
 

@@ -19,26 +19,26 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/installation"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
+	"github.com/trellis-addons/trellis/pkg/fleet/installation"
 )
 
-// SetupWithManager registers the controller. The manager's cache holds AddonInstallations, the merged
-// catalogues and the copies of sets; of available catalogues the metadata is in a cache of its own.
+// SetupWithManager registers the controller. The manager's cache has AddonInstallations, the merged catalogues and
+// the copies of sets; the metadata of available catalogues is in its own cache.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	available, err := loop.Cache(mgr, map[client.Object]cache.ByObject{
 		&v1.AddonCatalogue{}: cluster.HeldAvailable(cache.TransformStripManagedFields()),
 	})
 	if err != nil {
-		return fmt.Errorf("making the cache of available catalogues: %w", err)
+		return fmt.Errorf("creating the cache of available catalogues: %w", err)
 	}
 	if err := mgr.Add(available); err != nil {
 		return fmt.Errorf("adding the cache of available catalogues: %w", err)
 	}
 	return loop.Register(mgr, "clusterupgrade", controller.Options{Reconciler: r, MaxConcurrentReconciles: r.Options.Concurrency},
-		r.Finder.Watch(mgr.GetCache(), passes, matters),
+		r.Finder.Watch(mgr.GetCache(), requestsOf, matters),
 		source.Kind[client.Object](mgr.GetCache(), &v1.AddonInstallation{}, handler.EnqueueRequestsFromMapFunc(r.ofInstallation), gateChanged()),
 		source.Kind[client.Object](mgr.GetCache(), &v1.AddonCatalogue{}, handler.EnqueueRequestsFromMapFunc(r.ofAll), offersGates()),
 		source.Kind[client.Object](mgr.GetCache(), &v1.AddonSet{}, handler.EnqueueRequestsFromMapFunc(r.ofAll),
@@ -48,15 +48,15 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	)
 }
 
-// passes are over Clusters of Cluster API only.
-func passes(ctx context.Context, changed target.Description) []reconcile.Request {
+// requestsOf are the requests for Clusters of Cluster API only.
+func requestsOf(ctx context.Context, changed target.Description) []reconcile.Request {
 	if changed.Kind != target.KindClusterAPI {
 		return nil
 	}
-	return cluster.Passes(ctx, changed)
+	return cluster.RequestsFor(ctx, changed)
 }
 
-// matters says what of a Cluster counts.
+// matters says whether a change of a Cluster counts.
 func matters(before, after target.Description) bool {
 	return before.Ref != after.Ref || before.Paused != after.Paused || before.Deleted != after.Deleted ||
 		before.KubernetesVersion != after.KubernetesVersion || !equality.Semantic.DeepEqual(before.Upgrade, after.Upgrade) ||
@@ -64,7 +64,7 @@ func matters(before, after target.Description) bool {
 		!maps.Equal(before.Labels, after.Labels)
 }
 
-// ofInstallation asks for a pass over the Cluster of an installation.
+// ofInstallation enqueues the Cluster of an installation.
 func (r *Reconciler) ofInstallation(ctx context.Context, object client.Object) []reconcile.Request {
 	one, isInstallation := object.(*v1.AddonInstallation)
 	if !isInstallation || one.Spec.ClusterName == "" {
@@ -75,30 +75,30 @@ func (r *Reconciler) ofInstallation(ctx context.Context, object client.Object) [
 	})}
 }
 
-// ofAvailable asks for a pass over the Cluster that an available catalogue belongs to.
+// ofAvailable enqueues the Cluster of an available catalogue.
 func (r *Reconciler) ofAvailable(ctx context.Context, object client.Object) []reconcile.Request {
-	return cluster.PassesOfAvailable(ctx, r.Finder, object)
+	return cluster.RequestsOfAvailable(ctx, r.Finder, object)
 }
 
-// comesOrGoes leaves out updates.
+// comesOrGoes ignores updates.
 func comesOrGoes() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
 }
 
-// ofAll asks for a pass over all Clusters of Cluster API.
+// ofAll enqueues all Clusters of Cluster API.
 func (r *Reconciler) ofAll(ctx context.Context, _ client.Object) (requests []reconcile.Request) {
 	clusters, err := r.Finder.List(ctx)
 	if err != nil {
-		log.FromContext(ctx).Error(err, "listing clusters to wake")
+		log.FromContext(ctx).Error(err, "listing clusters to reconcile")
 		return nil
 	}
 	for i := range clusters {
-		requests = append(requests, passes(ctx, clusters[i])...)
+		requests = append(requests, requestsOf(ctx, clusters[i])...)
 	}
 	return requests
 }
 
-// offersGates passes on catalogues with an add-on that has a slot: upgrades wait for no other.
+// offersGates passes catalogues with an add-on that has a slot: upgrades wait for no other.
 func offersGates() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return hasSlot(e.Object) },
@@ -112,7 +112,7 @@ func hasSlot(object client.Object) bool {
 	return isCatalogue && slices.ContainsFunc(one.Spec.Addons, func(addon v1.Addon) bool { return addon.Slot != "" })
 }
 
-// gateChanged passes on what a pass reads of installations.
+// gateChanged passes changes of installations that a reconciliation reads.
 func gateChanged() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return isMade(e.Object) },
@@ -128,7 +128,7 @@ func gateChanged() predicate.Predicate {
 	}
 }
 
-// isMade says whether a platform made an installation.
+// isMade says whether the platform made an installation.
 func isMade(object client.Object) bool {
 	one, isInstallation := object.(*v1.AddonInstallation)
 	return isInstallation && (one.Spec.CoreAddon || one.Labels[v1.LabelSet] != "")

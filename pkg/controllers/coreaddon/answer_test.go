@@ -7,12 +7,12 @@ import (
 	"k8s.io/utils/clock"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
 )
 
-// TestAnErrorOfOurOwnIsNoLostAnswer turns red when a write that was never sent counts as one that may have arrived: the cluster would hold
-// its place for it.
+// TestAnErrorOfOurOwnIsNoLostAnswer fails when a write that was never sent counts as one that may have arrived: the
+// cluster would keep its place for it.
 func TestAnErrorOfOurOwnIsNoLostAnswer(t *testing.T) {
 	r := New(Dependencies{Clock: clock.RealClock{}})
 	f := &facts{asked: target.Ref{Namespace: "cluster-birch"}, inForce: &inForce{at: time.Now()}}
@@ -21,7 +21,7 @@ func TestAnErrorOfOurOwnIsNoLostAnswer(t *testing.T) {
 	if outcome := r.apply(t.Context(), f); outcome != nil || f.refused == nil || f.failures["rbac"] == nil {
 		t.Fatalf("the outcome is %v, refused %+v", outcome, f.refused)
 	}
-	if at := r.staging.written.DoubtedAt(cluster.KeyOf(f.asked)); !at.IsZero() {
+	if at := r.staging.written.UnknownSince(cluster.KeyOf(f.asked)); !at.IsZero() {
 		t.Errorf("it is in doubt since %s", at)
 	}
 }

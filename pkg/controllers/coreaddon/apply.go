@@ -10,16 +10,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/addonset"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/waves"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/fleet/addonset"
+	"github.com/trellis-addons/trellis/pkg/fleet/waves"
 )
 
-// fieldOwner names our writes in managedFields.
+// fieldOwner is the field manager of this controller's writes.
 const fieldOwner = "trellis-core-addon"
 
-// apply creates and updates the installations of the set. A failure does not stop the others.
-func (r *Reconciler) apply(ctx context.Context, f *facts) loop.Outcome {
+// apply creates and updates the installations of the set. A failed write does not stop the others.
+func (r *Reconciler) apply(ctx context.Context, f *facts) *loop.Outcome {
 	if f.failures == nil {
 		f.failures = map[string]error{}
 	}
@@ -40,7 +40,7 @@ func (r *Reconciler) apply(ctx context.Context, f *facts) loop.Outcome {
 		}
 		if !isApplied(live, change.wanted) {
 			f.failures[change.wanted.name] = fmt.Errorf(
-				"installation %q is not stored as it is written: something changes it on its way, such as an admission webhook or an older CRD",
+				"installation %q is stored with other content than was written: check admission webhooks and the version of the CRD",
 				change.wanted.name)
 		}
 	}
@@ -80,13 +80,13 @@ func (r *Reconciler) applyOne(ctx context.Context, f *facts, c change) (*v1.Addo
 		return object, nil
 	}
 	if err := r.patch(ctx, f, object, body{types.MergePatchType, none}); err != nil {
-		return nil, fmt.Errorf("taking version and dependencies off installation %q: %w", c.wanted.name, err)
+		return nil, fmt.Errorf("removing version and dependencies from installation %q: %w", c.wanted.name, err)
 	}
 	return object, nil
 }
 
-// unchangeable says what the list has another way than its installation, which can't be changed. Known says whether a catalogue has the
-// add-on that the list names.
+// unchangeable reports which immutable field of the installation differs from the list. Argument known reports
+// whether a catalogue has the add-on that the list names.
 func (c *change) unchangeable(known bool) (reason, message string) {
 	fixed := func(of *v1.AddonInstallationSpec) addonset.Fixed {
 		return addonset.Fixed{Addon: string(of.AddonRef.Name), TargetNamespace: of.TargetNamespace, ReleaseName: of.ReleaseName}
@@ -94,7 +94,7 @@ func (c *change) unchangeable(known bool) (reason, message string) {
 	return addonset.CannotChange(c.wanted.name, fixed(&c.live.Spec), fixed(&c.wanted.spec), known)
 }
 
-// body of a patch.
+// body is the content of a patch.
 type body struct {
 	kind    types.PatchType
 	content map[string]any

@@ -10,14 +10,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/given"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
-// team makes a namespace for Clusters outside of KKP.
+// team creates a namespace for Clusters outside of KKP.
 func (w *world) team() string {
 	w.t.Helper()
 	w.beside = &kit.Beside{}
@@ -61,7 +61,7 @@ func (w *world) ready(of target.Description, total int32, state, reason string) 
 	})
 }
 
-// names of all installations in a namespace.
+// names are the names of all installations in a namespace.
 func (w *world) names(namespace string) string {
 	w.t.Helper()
 	var all v1.AddonInstallationList
@@ -79,9 +79,10 @@ const besideList = `
 - {name: logs, addonRef: {name: loki}, targetNamespace: logs, clusterSelector: {matchLabels: {logs: wanted}}}
 `
 
-// TestClustersOfANamespaceHaveEachTheirCoreAddons: two Clusters outside of KKP share a namespace, and KKP has one of the name elsewhere. Red
-// when they have KKP's rules, when a release has the cluster in its name, when a pass over one removes, protects, counts or reports what
-// the other has, and when what one loses the other loses.
+// TestClustersOfANamespaceHaveEachTheirCoreAddons: two Clusters outside of KKP share a namespace, and KKP has one of
+// the same name elsewhere. The test fails when they have KKP's rules, when a release has the cluster in its name,
+// when a reconciliation of one removes, protects, counts or reports the other's installations, and when a change of
+// one affects the other.
 func TestClustersOfANamespaceHaveEachTheirCoreAddons(t *testing.T) {
 	w := newWorld(t)
 	team := w.team()
@@ -107,7 +108,7 @@ func TestClustersOfANamespaceHaveEachTheirCoreAddons(t *testing.T) {
 		}
 		w.ready(of, 2, "False", v1.ReasonCoreAddonsNotReady)
 	}
-	w.tells(kkp, "5 total, 0 ready, 0 failing, 3 missing", "False "+v1.ReasonCoreAddonsNotReady)
+	w.reports(kkp, "5 total, 0 ready, 0 failing, 3 missing", "False "+v1.ReasonCoreAddonsNotReady)
 	want := fmt.Sprintf("%[1]s.logs %[1]s.monitoring stage.eu.logs stage.eu.monitoring", one.Name)
 	if got := w.names(team); got != want {
 		t.Fatalf("there are %s, want %s", got, want)
@@ -115,7 +116,7 @@ func TestClustersOfANamespaceHaveEachTheirCoreAddons(t *testing.T) {
 	before := w.coreOf(other, "logs")
 
 	one.Labels = nil
-	w.beside.Put(one) // out of the set in one of them
+	w.beside.Put(one) // removes one of them from the set
 	expect.Eventually(t, expect.Patience, func() error {
 		if got, want := w.names(team), one.Name+".monitoring stage.eu.logs stage.eu.monitoring"; got != want {
 			return fmt.Errorf("there are %s, want %s", got, want)
@@ -127,7 +128,7 @@ func TestClustersOfANamespaceHaveEachTheirCoreAddons(t *testing.T) {
 	gone := w.coreOf(one, "monitoring")
 	gone.Status.Cluster = new(one.Identity())
 	expect.UpdateStatus(t, w.seed, gone)
-	expect.Delete(t, w.seed, gone) // as with its owner
+	expect.Delete(t, w.seed, gone) // as the deletion of its owner does
 	w.event(v1.EventDeletionBlocked)
 	w.beside.Remove(one)
 	expect.Gone(t, w.seed, gone)
@@ -137,7 +138,7 @@ func TestClustersOfANamespaceHaveEachTheirCoreAddons(t *testing.T) {
 	w.ready(other, 2, "False", v1.ReasonCoreAddonsNotReady)
 }
 
-// TestADeletedClusterLetsItsOwnCoreAddonsGo turns red when a neighbour in its namespace loses its protection with it.
+// TestADeletedClusterLetsItsOwnCoreAddonsGo fails when a neighbour in its namespace loses its protection with it.
 func TestADeletedClusterLetsItsOwnCoreAddonsGo(t *testing.T) {
 	w := newWorld(t)
 	team := w.team()
@@ -157,7 +158,7 @@ func TestADeletedClusterLetsItsOwnCoreAddonsGo(t *testing.T) {
 	w.stays(theirs)
 }
 
-// stays says that an installation is not written for a while.
+// stays checks that an installation is not written for a while.
 func (w *world) stays(one *v1.AddonInstallation) {
 	w.t.Helper()
 	w.steady(func() error {
@@ -172,8 +173,8 @@ func (w *world) stays(one *v1.AddonInstallation) {
 	})
 }
 
-// TestANameThatANeighbourHasIsTaken: somebody gave an installation of one Cluster the name that a core add-on of another has. Red when it
-// is written, and when the cluster does not tell.
+// TestANameThatANeighbourHasIsTaken: an installation of one Cluster has the name of a core add-on of another. The
+// test fails when it is written, and when the cluster does not report it.
 func TestANameThatANeighbourHasIsTaken(t *testing.T) {
 	w := newWorld(t)
 	team := w.team()
@@ -189,8 +190,9 @@ func TestANameThatANeighbourHasIsTaken(t *testing.T) {
 	w.stays(users)
 }
 
-// TestACoreSetCountsClustersOfANamespaceApart: a Core set is over two Clusters of a namespace and KKP's of the name. Red when one is counted
-// for the other, when their pins are mixed, and when what is pending names installations instead of items.
+// TestACoreSetCountsClustersOfANamespaceApart: a Core set is for two Clusters of a namespace and KKP's of the name.
+// The test fails when one is counted for the other, when their pins are mixed, and when pending changes name
+// installations instead of items.
 func TestACoreSetCountsClustersOfANamespaceApart(t *testing.T) {
 	w := newWorld(t)
 	team := w.team()
@@ -241,8 +243,8 @@ func TestACoreSetCountsClustersOfANamespaceApart(t *testing.T) {
 	}
 }
 
-// TestTheAddonOfAnItemCantBeChanged: the list gives an item another add-on, which its installation can't become. Red when that is written,
-// or does not stand in the cluster's condition.
+// TestTheAddonOfAnItemCantBeChanged: the list gives an item another add-on, to which its installation can't change.
+// The test fails when that is written, or is not in the cluster's condition.
 func TestTheAddonOfAnItemCantBeChanged(t *testing.T) {
 	w := newWorld(t)
 	w.merged(v1.CatalogueCustom, "prometheus")
@@ -255,7 +257,7 @@ func TestTheAddonOfAnItemCantBeChanged(t *testing.T) {
 		"grafana": `addonRef.name of installation "monitoring" can't be changed`, "promethus": `is "prometheus" meant? Installation "monitoring" has`,
 	} {
 		w.listed("[{name: monitoring, addonRef: {name: " + addon + "}, targetNamespace: monitoring}]")
-		w.tells(of, "5 total, 0 ready, 0 failing, 4 missing", "False "+v1.ReasonFailed)
+		w.reports(of, "5 total, 0 ready, 0 failing, 4 missing", "False "+v1.ReasonFailed)
 		expect.Object(t, w.seed, availableOf(of), func(found *v1.AddonCatalogue) error {
 			return expect.Condition(found, v1.ConditionAddonsReady, "False", v1.ReasonFailed, says)
 		})
@@ -263,30 +265,31 @@ func TestTheAddonOfAnItemCantBeChanged(t *testing.T) {
 	}
 }
 
-// TestACoreAddonGoesWithAFormerClusterOfTheName: garbage collection deletes what a Cluster outside of KKP had, and another Cluster has its
-// name before that is gone. Red when the protection of what goes stays, so that it would go for ever; and when a person's deletion takes it
-// off where the Cluster is the same.
-func TestACoreAddonGoesWithAFormerClusterOfTheName(t *testing.T) {
+// TestACoreAddonGoesWithAPreviousClusterOfTheName: garbage collection deletes the installations of a Cluster outside of
+// KKP, and another Cluster gets its name before they are gone. The test fails when a deleted installation keeps its
+// protection, so that it would stay forever; and when a user's deletion removes the protection while the Cluster is
+// the same.
+func TestACoreAddonGoesWithAPreviousClusterOfTheName(t *testing.T) {
 	w := newWorld(t)
 	team := w.team()
 	w.merged(v1.CatalogueCustom, "prometheus")
 	w.listed(monitoringItem)
 	one := w.neighbour(team, "prod-1", nil)
 	w.start()
-	former := w.coreOf(one, "monitoring")
-	former.Status.Cluster = new(one.Identity())
-	expect.UpdateStatus(t, w.seed, former)
-	expect.Delete(t, w.seed, former)
-	expect.Read(t, w.seed, former)
-	w.stays(former)
+	previous := w.coreOf(one, "monitoring")
+	previous.Status.Cluster = new(one.Identity())
+	expect.UpdateStatus(t, w.seed, previous)
+	expect.Delete(t, w.seed, previous)
+	expect.Read(t, w.seed, previous)
+	w.stays(previous)
 	one.UID, one.Owner.UID = "another", "another"
 	w.beside.Put(one)
 	expect.Eventually(t, expect.Patience, func() error {
 		found := &v1.AddonInstallation{}
-		if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(former), found); err != nil {
+		if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(previous), found); err != nil {
 			return err
 		}
-		if found.UID == former.UID || !hasProtection(found) {
+		if found.UID == previous.UID || !hasProtection(found) {
 			return fmt.Errorf("it is %+v", found.ObjectMeta)
 		}
 		return nil

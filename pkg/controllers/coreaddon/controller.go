@@ -16,32 +16,32 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
-	"github.com/trellis-addons/trellis/pkg/target"
-	"github.com/trellis-addons/trellis/pkg/waves"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
+	"github.com/trellis-addons/trellis/pkg/fleet/mergedcatalogue"
+	"github.com/trellis-addons/trellis/pkg/fleet/waves"
 )
 
 // Options are the controller's settings.
 type Options struct {
-	// Namespace is the platform's, with the custom core list. Default: kubermatic.
+	// Namespace is the platform namespace, which has the custom core list. Default: kubermatic.
 	Namespace string
-	// CatalogueNamespace holds the merged catalogues. Default: addon-catalogue.
+	// CatalogueNamespace has the merged catalogues. Default: addon-catalogue.
 	CatalogueNamespace string
 	// WorkerName restricts the controller to Clusters with that label; empty: those without.
 	WorkerName string
-	// Concurrency is the number of clusters worked on at a time. Default: 8.
+	// Concurrency is the number of clusters that are reconciled at a time. Default: 8.
 	Concurrency int
-	// AllowPrereleases lets a platform that is a pre-release lie in ranges that name none.
+	// AllowPrereleases says that a platform of a pre-release version matches ranges that name no pre-release.
 	AllowPrereleases bool
-	// StatusInterval is the time between two writes of a Core set's status, after the first three of a change. Default: 2 s.
+	// StatusInterval is the time between two writes of a Core set's status, after the first three writes of a change. Default: 2 s.
 	StatusInterval time.Duration
 }
 
-// Dependencies are what the controller works with.
+// Dependencies are the clients and settings that the controller uses.
 type Dependencies struct {
-	// Client reads from the manager's cache: of AddonCatalogues the merged ones.
+	// Client reads from the manager's cache. Of AddonCatalogues, the cache has only merged ones.
 	Client client.Client
 	Marks  *mergedcatalogue.Marks
 	// Reader reads past the cache.
@@ -53,10 +53,10 @@ type Dependencies struct {
 	Options  Options
 }
 
-// Reconciler is the CoreAddonController. Requests are those of cluster.Request.
+// Reconciler is the CoreAddonController. Its requests are those of cluster.Request.
 type Reconciler struct {
 	Dependencies
-	// list and available read the list and metadata of available catalogues, from own caches.
+	// list reads the custom core list, available the metadata of available catalogues, both from their own caches.
 	list, available       client.Reader
 	lists                 lists
 	reports               reports
@@ -64,12 +64,12 @@ type Reconciler struct {
 	staging               staging
 	// moves counts writes of a Core set that change user clusters.
 	moves atomic.Int64
-	// interesting are the add-ons of the list in force, and the names of their installations: a
-	// catalogue of such a name concerns all clusters, a user's installation its own cluster.
+	// interesting has the add-ons of the list in force, and the names of their installations. A catalogue of such a name
+	// affects all clusters, a user's installation its own cluster.
 	interesting atomic.Pointer[map[string]bool]
 }
 
-// New makes the controller.
+// New returns the controller, with defaults for options that are not set.
 func New(dependencies Dependencies) *Reconciler {
 	options := &dependencies.Options
 	options.Namespace = cmp.Or(options.Namespace, "kubermatic")
@@ -82,51 +82,51 @@ func New(dependencies Dependencies) *Reconciler {
 	return &Reconciler{Dependencies: dependencies, staging: staging{written: waves.Written{}, touched: map[cluster.Key]bool{}}}
 }
 
-// Reconcile makes one pass over the core add-ons of one cluster.
+// Reconcile reconciles the core add-ons of one cluster.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	asked := cluster.Requested(request)
 	f := &facts{asked: asked, report: r.reports.forCluster(asked)}
 	defer func() { r.staging.touch(f.key(), f.refused, r.Clock.Now()) }()
 	outcome := r.failures.BackOff(request.String(), loop.Run(ctx, r.steps(), f))
-	if retry, failed := outcome.(loop.RetryAt); failed {
-		log.FromContext(ctx).Info("a pass over the core add-ons failed", "problem", retry.Message, "after", retry.After.String())
+	if outcome.Is(loop.RetryAt) {
+		log.FromContext(ctx).Info("reconciling the core add-ons failed", "problem", outcome.Message, "after", outcome.Recheck.String())
 	}
 	return loop.Result(outcome), nil
 }
 
-// facts are what a pass knows; each step adds to them.
+// facts are the findings of one reconciliation; each step adds to them.
 type facts struct {
 	asked target.Ref
-	// cluster is empty where there is none: then only finalizers are removed.
+	// cluster is empty if there is no Cluster: then only finalizers are removed.
 	cluster     target.Description
 	terminating bool
-	// inForce is the Core set, as the cluster was counted last; nil without one.
+	// inForce is the Core set, as of the last count of the cluster; nil without a set.
 	inForce       *inForce
 	installations []v1.AddonInstallation
-	// seed is this seed's name, as the set was decided by it; empty where nothing tells it.
+	// seed is the name of this seed that the set was decided with; empty if no copy of a set names it.
 	seed string
 	set  set
 	plan plan
-	// gates are what AddonsReady waits for beside core add-ons that are not Ready, in words.
+	// gates are texts about the installations that AddonsReady waits for, other than core add-ons that are not Ready.
 	gates []string
 	// wrote is set when an installation was created or updated.
 	wrote bool
-	// refused is the last write that failed; nil: none did.
+	// refused is the last write that failed; nil if none did.
 	refused *refusedWrite
-	// failures of writes, by installation. Stale is why nothing was removed: the cache alone has what
-	// that was planned by. Nil as a rule.
+	// failures are the failed writes, by installation. stale is the reason why nothing was removed: only the cache,
+	// not the API server, supports the planned removals. It is usually nil.
 	failures map[string]error
 	stale    error
 	report   *report
 }
 
-// key is what is kept of the cluster by.
+// key is the key of the cluster in memory.
 func (f *facts) key() cluster.Key { return cluster.KeyOf(f.asked) }
 
-// keepOwn leaves of the namespace's installations those of a cluster.
+// keepOwn drops the installations of other clusters of the namespace.
 func (f *facts) keepOwn(of target.Ref) { f.installations = cluster.OnlyOf(of, f.installations) }
 
-// problem is why a pass did not do all that it was to; nil as a rule.
+// problem is the reason why a reconciliation did not do everything; usually nil.
 func (f *facts) problem() error {
 	for _, name := range slices.Sorted(maps.Keys(f.failures)) {
 		return fmt.Errorf("core add-on %q: %w", name, f.failures[name])
@@ -134,12 +134,12 @@ func (f *facts) problem() error {
 	return f.stale
 }
 
-// refusedWrite is a write of an installation that failed, or can't be made.
+// refusedWrite is a write of an installation that failed, or is impossible.
 type refusedWrite struct {
 	name string
 	err  error
-	// isUnasked says that nothing is written, since the API server could not be asked what is there.
+	// isUnasked says that nothing was written, since the API server did not say which installation exists.
 	isUnasked bool
 }
 
-func failed(err error) loop.Outcome { return loop.RetryAt{Message: err.Error()} }
+func failed(err error) *loop.Outcome { return &loop.Outcome{Kind: loop.RetryAt, Message: err.Error()} }

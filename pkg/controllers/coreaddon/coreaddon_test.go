@@ -32,17 +32,17 @@ func TestKeepsTheSet(t *testing.T) {
 	if proxy.Spec.AddonRef.Version != "" || proxy.Spec.TargetNamespace != "kube-system" {
 		t.Errorf("kube-proxy is %+v", proxy.Spec)
 	}
-	w.tells(of, "4 total, 0 ready, 0 failing, 3 missing", "False CoreAddonsNotReady")
+	w.reports(of, "4 total, 0 ready, 0 failing, 3 missing", "False CoreAddonsNotReady")
 	w.said(proxy, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonReady)
-	w.tells(of, "4 total, 1 ready, 0 failing, 3 missing", "True CoreAddonsReady")
+	w.reports(of, "4 total, 1 ready, 0 failing, 3 missing", "True CoreAddonsReady")
 	w.said(proxy, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonUnhealthy)
-	w.tells(of, "4 total, 0 ready, 1 failing, 3 missing", "False CoreAddonsNotReady")
+	w.reports(of, "4 total, 0 ready, 1 failing, 3 missing", "False CoreAddonsNotReady")
 
-	// A catalogue that comes later brings what was missing.
+	// A later catalogue provides the missing add-on.
 	w.merged(v1.CatalogueCore, "kubelet-configmap")
 	w.exists(of, "kubelet-configmap")
 
-	// No version fits: told, and the installation stays.
+	// No version fits: that is reported, and the installation stays.
 	w.said(proxy, v1.ConditionCompatible, metav1.ConditionFalse, v1.ExcludedK8sVersion)
 	w.event(v1.EventNothingFits, v1.ExcludedK8sVersion)
 	w.exists(of, "kube-proxy")
@@ -78,8 +78,7 @@ func TestPutsEditsBack(t *testing.T) {
 		})
 	}
 
-	// What a cluster admin adds beside it stays, also when the item changes; what leaves the item
-	// goes.
+	// Values that a cluster admin adds stay, also when the item changes; values that leave the item are removed.
 	expect.Change(w.t, w.seed, installationOf(of, "monitoring"), func(i *v1.AddonInstallation) {
 		i.Spec.Values = raw(`{"replicas":2,"storage":{"class":"fast","size":"5Gi"},"debug":true}`)
 	})
@@ -92,11 +91,11 @@ func TestPutsEditsBack(t *testing.T) {
 		return nil
 	})
 
-	// Nothing is written where all is right, also over a restart.
+	// Nothing is written if all is as desired, also after a restart.
 	before := w.exists(of, "monitoring").ResourceVersion
 	stop()
 	w.start()
-	w.tells(of, "5 total, 0 ready, 0 failing, 4 missing", "False CoreAddonsNotReady")
+	w.reports(of, "5 total, 0 ready, 0 failing, 4 missing", "False CoreAddonsNotReady")
 	w.steady(func() error {
 		if after := w.exists(of, "monitoring").ResourceVersion; after != before {
 			return fmt.Errorf("written: %s, %s", before, after)
@@ -114,7 +113,7 @@ func TestDeletionInEveryOrder(t *testing.T) {
 	w.exists(of, "monitoring")
 	w.exists(other, "monitoring")
 
-	// In the set: it stays, and an event says why; also while the controller is down.
+	// In the set: the installation stays, and an event says why; also while the controller is down.
 	w.remove(installationOf(of, "monitoring"))
 	w.event(v1.EventDeletionBlocked, "core add-on")
 	stop()
@@ -130,7 +129,7 @@ func TestDeletionInEveryOrder(t *testing.T) {
 		return nil
 	})
 
-	// Somebody strips the finalizers: the set makes it again.
+	// A client removes the finalizers: the controller recreates the installation.
 	was := w.exists(of, "monitoring").UID
 	expect.Change(w.t, w.seed, installationOf(of, "monitoring"), func(i *v1.AddonInstallation) { i.Finalizers = nil })
 	expect.Object(t, w.seed, installationOf(of, "monitoring"), func(found *v1.AddonInstallation) error {
@@ -140,11 +139,11 @@ func TestDeletionInEveryOrder(t *testing.T) {
 		return nil
 	})
 
-	// Out of the set: what was being deleted goes, and so does what was not.
+	// Out of the set: an installation that was being deleted is removed, and so is one that was not.
 	w.listed("[]")
 	expect.Gone(t, w.seed, installationOf(other, "monitoring"))
 	expect.Gone(t, w.seed, installationOf(of, "monitoring"))
-	w.tells(of, "4 total, 0 ready, 0 failing, 4 missing", "True CoreAddonsReady")
+	w.reports(of, "4 total, 0 ready, 0 failing, 4 missing", "True CoreAddonsReady")
 }
 
 func TestAClusterThatGoesIsNeverHeld(t *testing.T) {
@@ -192,16 +191,16 @@ func TestRemovesNothingOverWhatIsNotKnown(t *testing.T) {
 	w.remove(rbac)
 	expect.Change(w.t, w.seed, of, func(c *kkpv1.Cluster) { c.Spec = kkpv1.ClusterSpec{DisableCSIDriver: true} })
 	w.event(v1.EventCoreSetUnknown)
-	// The list can't be read: later, and at the start.
+	// The list can't be read: after the start, and at the start.
 	w.listed("- {")
-	w.event(v1.EventListRefused, "; the last good list stays in force")
+	w.event(v1.EventListRefused, "; the last valid list stays in use")
 	stop()
 	w.start()
-	const none = "; no list was good since this process began, and the core add-ons stay as they are"
+	const none = "; no list was valid since this process started, and the core add-ons stay as they are"
 	w.event(v1.EventListRefused, none)
 	w.expectList(of, "Unknown CoreSetUnknown", "refused", none)
-	w.tells(of, "3 total, 0 ready, 0 failing, 0 missing", "Unknown CoreSetUnknown")
-	// There is no list any more.
+	w.reports(of, "3 total, 0 ready, 0 failing, 0 missing", "Unknown CoreSetUnknown")
+	// There is no list any longer.
 	w.remove(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "custom-core-addons"}})
 	w.steady(func() error {
 		for _, name := range names {
@@ -225,7 +224,7 @@ func TestLeavesOthersAlone(t *testing.T) {
 	w.merged(v1.CatalogueCore, "kube-proxy")
 	w.start()
 	w.exists(of, "kube-proxy")
-	w.tells(of, "4 total, 0 ready, 0 failing, 2 missing", "False NameTaken")
+	w.reports(of, "4 total, 0 ready, 0 failing, 2 missing", "False NameTaken")
 	found := expect.Object(t, w.seed, installationOf(of, "rbac"), func(*v1.AddonInstallation) error { return nil })
 	if found.Spec.AddonRef.Name != "mine" || len(found.Finalizers) != 0 || found.ResourceVersion != somebodys.ResourceVersion {
 		t.Errorf("somebody's installation was touched: %+v", found)

@@ -12,34 +12,33 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/addonset"
-	"github.com/trellis-addons/trellis/pkg/backoff"
+	"github.com/trellis-addons/trellis/pkg/base/backoff"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/rollout"
-	"github.com/trellis-addons/trellis/pkg/waves"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/fleet/addonset"
+	"github.com/trellis-addons/trellis/pkg/fleet/rollout"
+	"github.com/trellis-addons/trellis/pkg/fleet/waves"
 )
 
-// coreCopy is the Core set of a seed, as its copies say.
+// coreCopy is the Core set of a seed, according to the copies there.
 type coreCopy struct {
-	// set that is in force; nil: none.
+	// set is the one in force; nil if there is none.
 	set *v1.AddonSet
-	// held says that there is a set whose copy was edited: nothing is written until it is restored.
+	// held says that a client edited a set's copy: nothing is written until it is restored.
 	held bool
-	// others are copies of type Core that are not in force, ending those whose deletion was
-	// confirmed.
+	// others are copies of type Core that are not in force, ending those of them whose deletion was confirmed.
 	others, ending []*v1.AddonSet
-	// seed is the name of this seed, as copies of any type say; empty where there is none.
+	// seed is the name of this seed, according to copies of any type; empty if there is no copy.
 	seed string
 }
 
-// isNone says that core add-ons are under no set.
+// isNone says that no set controls core add-ons.
 func (c coreCopy) isNone() bool { return c.set == nil && !c.held }
 
-// coreSet finds the Core set among the copies: by priority, then the age of the sets that they were
-// made of. One that the distributor did not mark counts for nothing, unless it was in force, which
-// its status tells: then somebody edited it, and what it holds stays.
+// coreSet finds the Core set among the copies: by priority, then by the age of the original sets. A copy without the
+// distributor's mark is ignored, unless its status shows that it was in force: then a client edited it, and the core
+// add-ons that it controls stay as they are.
 func (r *Reconciler) coreSet(ctx context.Context) (coreCopy, error) {
 	return r.coreSetOf(ctx, r.Client)
 }
@@ -74,43 +73,42 @@ func (r *Reconciler) coreSetOf(ctx context.Context, reader client.Reader) (coreC
 	return found, nil
 }
 
-// reconcileSet makes one pass over the Core set: what it is, how its clusters stand, which may
-// move.
+// reconcileSet reconciles the Core set: its content, the state of its clusters, and which of them may move.
 func (r *Reconciler) reconcileSet(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	outcome := r.setFailures.BackOff(request.Name, loop.Run(ctx, r.setSteps(), &setFacts{}))
-	if retry, failed := outcome.(loop.RetryAt); failed {
-		log.FromContext(ctx).Info("a pass over the Core set failed", "problem", retry.Message, "after", retry.After.String())
+	if outcome.Is(loop.RetryAt) {
+		log.FromContext(ctx).Info("reconciling the Core set failed", "problem", outcome.Message, "after", outcome.Recheck.String())
 	}
 	return loop.Result(outcome), nil
 }
 
-// setFacts are what a pass over the Core set knows.
+// setFacts are the findings of one reconciliation of the Core set.
 type setFacts struct {
 	coreCopy
 	offers *offers
 	// catalogues is the digest of all merged catalogues.
 	catalogues string
 	run        *running
-	// gateProblem says why annotation gate can't be read, invalid why the copy can't: then what was
-	// read last goes on. Both are nil as a rule.
+	// gateProblem is the reason why annotation gate can't be read, invalid why the copy can't; in both cases the last
+	// valid content stays in force. Both are usually nil.
 	gateProblem, invalid error
 }
 
-// setSteps of a pass over the Core set, in order.
+// setSteps are the steps of a reconciliation of the Core set, in order.
 func (r *Reconciler) setSteps() []loop.Step[setFacts] {
 	return []loop.Step[setFacts]{
-		{Name: "read", Run: r.readSet},      // the copy in force; without one, clusters go on as ever
+		{Name: "read", Run: r.readSet},      // the copy in force; without one, clusters are reconciled as usual
 		{Name: "offers", Run: r.readOffers}, // the list, the entries of all core add-ons
-		{Name: "revise", Run: r.revise},     // the revision, into the status before anything moves
-		{Name: "count", Run: r.count},       // clusters, all or those that had a pass
+		{Name: "revise", Run: r.revise},     // the revision, which is written into the status before anything moves
+		{Name: "count", Run: r.count},       // all clusters, or those that were reconciled
 		{Name: "decide", Run: r.decide},     // which clusters may move now
 		{Name: "status", Run: r.showSet},    // status and events
 	}
 }
 
-// readSet ends the pass without a Core set: then all clusters have an ordinary pass, which takes
-// their pins off.
-func (r *Reconciler) readSet(ctx context.Context, f *setFacts) loop.Outcome {
+// readSet ends the reconciliation if there is no Core set: then all clusters are reconciled as usual, which removes
+// their pins.
+func (r *Reconciler) readSet(ctx context.Context, f *setFacts) *loop.Outcome {
 	var err error
 	if f.coreCopy, err = r.coreSet(ctx); err != nil {
 		return failed(err)
@@ -121,7 +119,7 @@ func (r *Reconciler) readSet(ctx context.Context, f *setFacts) loop.Outcome {
 		}
 	}
 	for _, one := range f.others {
-		if err := r.refuseSet(ctx, one, fmt.Sprintf("AddonSet %q of type Core is in force, by priority or age", f.set.Name)); err != nil {
+		if err := r.refuseSet(ctx, one, fmt.Sprintf("AddonSet %q of type Core is in use, by priority or age", f.set.Name)); err != nil {
 			return failed(err)
 		}
 	}
@@ -129,7 +127,7 @@ func (r *Reconciler) readSet(ctx context.Context, f *setFacts) loop.Outcome {
 		if !f.held {
 			r.endSet(ctx, f.seed)
 		}
-		return loop.Done{}
+		return &loop.Outcome{Kind: loop.Done}
 	}
 	f.set = f.set.DeepCopy()
 	if f.set.DeletionTimestamp.IsZero() {
@@ -141,8 +139,8 @@ func (r *Reconciler) readSet(ctx context.Context, f *setFacts) loop.Outcome {
 	return nil
 }
 
-// take the set into memory. Of a spec that can't be read nothing is taken: the last good one goes
-// on. A process that knows none holds all clusters as they are.
+// take reads the set into memory. Nothing is used of a spec that can't be read: the last valid one stays in force. A
+// process that has read no valid spec changes nothing in any cluster.
 func (r *Reconciler) take(f *setFacts) {
 	s := &r.staging
 	s.mutex.Lock()
@@ -151,7 +149,7 @@ func (r *Reconciler) take(f *setFacts) {
 		s.run = begin(f.set, r.Options.StatusInterval)
 	}
 	f.run = s.run
-	leaveOut, _ := rollout.ReadLeaveOut(f.set.Annotations[v1.AnnotationLeaveOut]) // the master tells of one that can't be read
+	leaveOut, _ := rollout.ReadLeaveOut(f.set.Annotations[v1.AnnotationLeaveOut]) // the master reports an annotation that can't be read
 	if !slices.Equal(f.run.leaveOut, leaveOut) {
 		f.run.leaveOut, f.run.counted = leaveOut, false
 	}
@@ -168,26 +166,25 @@ func (r *Reconciler) take(f *setFacts) {
 	}
 	f.run.spec, f.run.paused = *f.set.Spec.DeepCopy(), f.set.Spec.Paused
 	f.run.strategy, f.run.isStaged = strategy, f.set.Spec.Rollout != nil
-	f.run.decision = rollout.Decision{Open: rollout.NoGroup} // groups are others by now
+	f.run.decision = rollout.Decision{Open: rollout.NoGroup} // the groups have changed
 }
 
-// begin to carry a copy out, with what its status says of an earlier process: paused, until its
-// spec was read.
+// begin starts to carry a copy out, with the state that an earlier process left in its status. The set is paused
+// until its spec was read.
 func begin(of *v1.AddonSet, statusInterval time.Duration) *running {
 	made := &running{
 		uid: of.UID, generation: -1, paused: true, tally: rollout.NewTally(of.Name),
 		clusters: map[cluster.Key]*known{}, keys: map[string]cluster.Key{}, granted: map[cluster.Key]bool{},
 		revision: of.Status.Revision, shown: *of.Status.DeepCopy(), writes: backoff.NewWrites(statusInterval),
 	}
-	made.strategy, _ = rollout.NewStrategy(nil) // what is absent can be read
+	made.strategy, _ = rollout.NewStrategy(nil) // an absent rollout is valid
 	if at := of.Status.StartedAt; at != nil {
 		made.startedAt = at.Time
 	}
 	return made
 }
 
-// endSet lets the clusters of a set that is gone have ordinary passes, also those that wait for the
-// name of the seed.
+// endSet makes the clusters of a deleted set be reconciled as usual, also those that wait for the name of the seed.
 func (r *Reconciler) endSet(ctx context.Context, seed string) {
 	r.staging.mutex.Lock()
 	was := r.staging.run != nil || r.staging.seed != seed
@@ -205,7 +202,7 @@ func (r *Reconciler) endSet(ctx context.Context, seed string) {
 	}
 }
 
-// refuseSet says of a copy that it is not carried out.
+// refuseSet writes into a copy's status that the copy is not rolled out, and the reason.
 func (r *Reconciler) refuseSet(ctx context.Context, of *v1.AddonSet, why string) error {
 	wanted, isNew := waves.Refused(of, why)
 	if !isNew {
@@ -214,8 +211,8 @@ func (r *Reconciler) refuseSet(ctx context.Context, of *v1.AddonSet, why string)
 	return waves.WriteStatus(ctx, r.Client, fieldOwner, of, wanted)
 }
 
-// readOffers reads the list, and all that core add-ons can be installed from.
-func (r *Reconciler) readOffers(ctx context.Context, f *setFacts) loop.Outcome {
+// readOffers reads the list, and all catalogues of core add-ons.
+func (r *Reconciler) readOffers(ctx context.Context, f *setFacts) *loop.Outcome {
 	state, err := r.readCoreList(ctx)
 	if err != nil {
 		return failed(err)

@@ -14,15 +14,15 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/base/conditions"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/conditions"
-	"github.com/trellis-addons/trellis/pkg/rollout"
+	"github.com/trellis-addons/trellis/pkg/fleet/rollout"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/given"
 )
 
-// offered replaces a merged Core catalogue of one add-on: versions with the tag of their image, and a
-// range of Kubernetes, by name.
+// offered replaces a merged Core catalogue of one add-on: versions with the tag of their image, and a range of
+// Kubernetes, by name.
 func (w *world) offered(name string, versions ...[3]string) *catalogue.Entry {
 	w.t.Helper()
 	object := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{
@@ -55,20 +55,20 @@ func (w *world) offered(name string, versions ...[3]string) *catalogue.Entry {
 	return entry
 }
 
-// played is the installation controller: it applies what an installation asks for and its entry has, and
-// counts what changes in user clusters. Clusters whose namespaces are in stuck do nothing.
+// played is a stand-in of the installation controller: it applies the version that an installation requests and its
+// entry has, and counts changes in user clusters. Clusters whose namespaces are in stuck do nothing.
 type played struct {
 	w       *world
 	entry   *catalogue.Entry
 	newest  string
 	broken  string
 	applied int
-	// cause is the reason of its own that a cluster has for what it fails by.
+	// cause is a cluster's own reason for its failure.
 	cause string
 	stuck map[string]bool
 }
 
-// play until nothing is left to be said.
+// play writes the status of each installation that differs, once.
 func (p *played) play() {
 	p.w.t.Helper()
 	var list v1.AddonInstallationList
@@ -109,7 +109,7 @@ func (p *played) play() {
 	}
 }
 
-// until plays until something holds.
+// until plays until a condition holds.
 func (p *played) until(holds func() error) {
 	p.w.t.Helper()
 	expect.Eventually(p.w.t, 3*expect.Patience, func() error {
@@ -157,7 +157,7 @@ func named(name string) func(*v1.AddonSet) {
 	return func(of *v1.AddonSet) { of.Name = name }
 }
 
-// mark a copy as the distributor does.
+// mark marks a copy as the distributor does.
 func (w *world) mark(of *v1.AddonSet) {
 	w.t.Helper()
 	if w.key == nil {
@@ -168,7 +168,7 @@ func (w *world) mark(of *v1.AddonSet) {
 	of.Annotations[v1.AnnotationMark] = catalogue.SetMark(w.key, of, content)
 }
 
-// change a copy as the distributor does.
+// change changes a copy as the distributor does.
 func (w *world) change(of *v1.AddonSet, change func(*v1.AddonSet)) {
 	w.t.Helper()
 	expect.Change(w.t, w.seed, of, func(of *v1.AddonSet) {
@@ -188,7 +188,7 @@ func (w *world) setSays(of *v1.AddonSet, reason string) error {
 	return expect.Condition(of, v1.ConditionReady, status, reason)
 }
 
-// at are the clusters whose rbac asks for a version, by number.
+// at are the clusters whose rbac requests a version, by number.
 func (w *world) at(clusters []*kkpv1.Cluster, holds func(*v1.AddonInstallation) bool) []int {
 	w.t.Helper()
 	var numbers []int
@@ -201,14 +201,14 @@ func (w *world) at(clusters []*kkpv1.Cluster, holds func(*v1.AddonInstallation) 
 	return numbers
 }
 
-// TestACoreSetPinsThenMovesCanariesFirst is the story of a Core set. Red when creating it writes anything but
-// pins, when changed content reaches another cluster before the canary shows that it works, when a halt
-// doesn't hold, when a Kubernetes upgrade waits for it, when the copy has other events, or when pins outlive the set.
+// TestACoreSetPinsThenMovesCanariesFirst is the story of a Core set. The test fails when its creation writes more
+// than pins, when changed content reaches another cluster before the canary shows that it works, when a halt doesn't
+// hold, when a Kubernetes upgrade waits for it, when the copy has other events, or when pins outlive the set.
 func TestACoreSetPinsThenMovesCanariesFirst(t *testing.T) {
 	pinThenMove(t, 50)
 }
 
-// BenchmarkACoreSetOverManyClusters is bar 8, with the time that each part of it takes.
+// BenchmarkACoreSetOverManyClusters is bar 8, with the time of each of its parts.
 func BenchmarkACoreSetOverManyClusters(b *testing.B) {
 	for range b.N {
 		pinThenMove(b, 500)
@@ -250,11 +250,11 @@ func pinThenMove(t testing.TB, size int) {
 	if writes := w.writes.number.Load() - before; writes != int64(size) || player.applied != applied {
 		t.Errorf("%d writes and %d changes of user clusters for %d pins", writes, player.applied-applied, size)
 	}
-	w.told("RolloutStarted,Completed")
+	w.reported("RolloutStarted,Completed")
 	part("pins")
 
-	player.play() // Ready as pinned: what moves next was not sick before
-	// Content changes under the version: the canary alone has it, and halts.
+	player.play() // Ready as pinned: later moves begin in healthy clusters
+	// Content changes under the version: only the canary has it, and halts.
 	player.entry = w.offered("rbac", [3]string{"1.0.0", "b", "< 1.37"}, [3]string{"2.0.0", "c", ">= 1.37"})
 	_, bad := player.entry.Version("1.0.0")
 	player.broken = bad.Content
@@ -262,10 +262,9 @@ func pinThenMove(t testing.TB, size int) {
 	if at := w.at(clusters, isPinned(bad.Content)); !slices.Equal(at, []int{0}) {
 		t.Errorf("%v have the broken content", at)
 	}
-	w.told("RolloutStarted,GroupOpened,Halted")
+	w.reported("RolloutStarted,GroupOpened,Halted")
 	part("the canary halts")
-	of.Annotations[v1.AnnotationGate] = rollout.GateValue(of.Status.Revision, 2)
-	expect.Update(t, w.seed, of)
+	expect.Change(t, w.seed, of, func(of *v1.AddonSet) { of.Annotations[v1.AnnotationGate] = rollout.GateValue(of.Status.Revision, 2) })
 
 	// A Kubernetes upgrade moves its cluster at once, also now.
 	statusBefore := clusters[7].DeepCopy()
@@ -281,17 +280,15 @@ func pinThenMove(t testing.TB, size int) {
 	if at := w.at(clusters, isPinned(origin.Content)); len(at) != size-2 {
 		t.Errorf("%d are at what they had", len(at))
 	}
-	w.told("") // the halt goes on, and is not told again
+	w.reported("") // the halt continues, and is not reported again
 	part("an upgrade of Kubernetes")
 	counts, reason, moves := w.controller.SetFigures()
 	if counts.Selected != int32(size) || counts.Failed != 1 || reason != v1.ReasonHalted || moves != 2 {
 		t.Errorf("the metrics tell of %+v, %s and %d moves", counts, reason, moves)
 	}
 
-	// The set goes: pins come off.
-	expect.Read(t, w.seed, of)
-	of.Annotations[v1.AnnotationConfirmDeletion] = of.Name
-	expect.Update(t, w.seed, of)
+	// The set is deleted: pins are removed.
+	expect.Change(t, w.seed, of, func(of *v1.AddonSet) { of.Annotations[v1.AnnotationConfirmDeletion] = of.Name })
 	expect.Delete(t, w.seed, of)
 	player.until(func() error {
 		at := w.at(clusters, func(found *v1.AddonInstallation) bool { return found.Spec.AddonRef == v1.AddonReference{Name: "rbac"} })

@@ -20,12 +20,12 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/rollout"
+	"github.com/trellis-addons/trellis/pkg/fleet/rollout"
 	"github.com/trellis-addons/trellis/test/expect"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
-// one version of rbac, with content that has this name.
+// content offers one version of rbac, with content of this name.
 func (w *world) content(name string) (*played, string) {
 	w.t.Helper()
 	entry := w.offered("rbac", [3]string{"1.0.0", name, ""})
@@ -56,7 +56,7 @@ func (w *world) settled(size int, changes ...func(*v1.AddonSet)) (clusters []*kk
 	return clusters, of, first
 }
 
-// only says whether just these clusters have a content now, and go on having it alone.
+// only checks that exactly these clusters have a content now, and still have after more reconciliations.
 func (w *world) only(clusters []*kkpv1.Cluster, content string, want ...int) {
 	w.t.Helper()
 	expect.Eventually(w.t, expect.Patience, func() error {
@@ -80,8 +80,9 @@ const monitored = `
   clusterSelector: {matchExpressions: [{key: out, operator: NotIn, values: ["yes"]}]}
 `
 
-// TestManyRemovalsOfCoreAddonsWaitForApproval: 2 of 10 go when the list changes, the 8 that are left wait until somebody approves them,
-// with their protection. Red when they go at once, or when the word doesn't let them go.
+// TestManyRemovalsOfCoreAddonsWaitForApproval: when the list changes, 2 of 10 installations are removed, and the
+// other 8 wait for approval, with their protection. The test fails when they are removed at once, or when the
+// approval doesn't allow it.
 func TestManyRemovalsOfCoreAddonsWaitForApproval(t *testing.T) {
 	w := newWorld(t)
 	entry := w.offered("net", [3]string{"1.0.0", "a", ""})
@@ -112,7 +113,7 @@ func TestManyRemovalsOfCoreAddonsWaitForApproval(t *testing.T) {
 	if removal := of.Status.Removal; removal == nil || removal.Count != 8 || removal.Word == "" {
 		t.Fatalf("status.removal is %+v", removal)
 	}
-	if err := w.seed.Delete(t.Context(), installationOf(clusters[5], "monitoring")); err != nil { // its users don't get past it
+	if err := w.seed.Delete(t.Context(), installationOf(clusters[5], "monitoring")); err != nil { // its users can't bypass it
 		t.Fatal(err)
 	}
 	w.steady(func() error {
@@ -136,8 +137,8 @@ func TestManyRemovalsOfCoreAddonsWaitForApproval(t *testing.T) {
 	})
 }
 
-// TestWhatALaterWaveRemovesIsProtectedUntilThen: the list names an item no more. Red when a cluster's users get rid of it before its
-// wave, when that fails the cluster, or when it does not go with its wave.
+// TestWhatALaterWaveRemovesIsProtectedUntilThen: the list no longer names an item. The test fails when a cluster's
+// users remove it before its wave, when that fails the cluster, or when it is not removed with its wave.
 func TestWhatALaterWaveRemovesIsProtectedUntilThen(t *testing.T) {
 	w := newWorld(t)
 	clusters := w.clusters(3)
@@ -174,7 +175,8 @@ func TestWhatALaterWaveRemovesIsProtectedUntilThen(t *testing.T) {
 	player.until(func() error { return w.setSays(of, v1.ReasonComplete) })
 }
 
-// TestAClusterThatIsDownIsAway turns red when a move is written to a cluster whose API server isn't up, or waits when it is again.
+// TestAClusterThatIsDownIsAway fails when a move is written to a cluster whose API server isn't up, or waits after it
+// is up again.
 func TestAClusterThatIsDownIsAway(t *testing.T) {
 	w := newWorld(t)
 	clusters, of, _ := w.settled(2, ungrouped)
@@ -199,7 +201,7 @@ func TestAClusterThatIsDownIsAway(t *testing.T) {
 	w.only(clusters, second, 0, 1)
 }
 
-// TestOfTwoCoreSetsTheOlderCounts turns red when the age of copies counts, which is the seed's, and not that of the sets.
+// TestOfTwoCoreSetsTheOlderCounts fails when the age of copies on the seed counts, and not that of the sets.
 func TestOfTwoCoreSetsTheOlderCounts(t *testing.T) {
 	w := newWorld(t)
 	w.start()
@@ -214,8 +216,8 @@ func TestOfTwoCoreSetsTheOlderCounts(t *testing.T) {
 	})
 }
 
-// TestARolloutThatCantBeReadIsNotTaken: the last good one goes on, and a process that knows none holds all as it is. Red when the copy
-// counts, or when nothing is written any more.
+// TestARolloutThatCantBeReadIsNotTaken: the last valid one continues, and a process without one changes nothing. The
+// test fails when the invalid copy counts, or when nothing is written any longer.
 func TestARolloutThatCantBeReadIsNotTaken(t *testing.T) {
 	w := newWorld(t)
 	player, first := w.content("a")
@@ -239,7 +241,7 @@ func TestARolloutThatCantBeReadIsNotTaken(t *testing.T) {
 	_, third := w.content("c")
 	edited := installationOf(clusters[2], "rbac")
 	expect.Change(w.t, w.seed, edited, func(found *v1.AddonInstallation) { found.Labels[v1.LabelManagedBy] = "me" })
-	w.exists(clusters[2], "rbac") // what is edited is put back
+	w.exists(clusters[2], "rbac") // an edit is reverted
 	if at := w.at(clusters, pinnedAt(first)); !slices.Equal(at, []int{0, 2}) {
 		t.Errorf("%v are at what they had", at)
 	}
@@ -249,7 +251,7 @@ func TestARolloutThatCantBeReadIsNotTaken(t *testing.T) {
 	}
 }
 
-// moves notes which clusters are written, and may hold the writes.
+// moves records which clusters are written, and may delay the writes.
 type moves struct {
 	mutex sync.Mutex
 	seen  []string
@@ -269,8 +271,8 @@ func (m *moves) namespaces() []string {
 	return slices.Compact(found)
 }
 
-// TestAPlaceIsHeldWhileItsClusterIsWritten: a write is under way while a new revision begins, and its answer is lost. Red when another
-// cluster gets the place meanwhile.
+// TestAPlaceIsHeldWhileItsClusterIsWritten: a write is under way while a new revision begins, and its answer is lost.
+// The test fails when another cluster gets the place meanwhile.
 func TestAPlaceIsHeldWhileItsClusterIsWritten(t *testing.T) {
 	w := newWorld(t)
 	clusters, of, _ := w.settled(3, ungrouped)
@@ -336,8 +338,8 @@ func (w *world) revised(of *v1.AddonSet, before *string) error {
 	return nil
 }
 
-// TestAnotherProcessGoesOnWithAWave: two clusters move at a time, and a process ends while they do. Red when another cluster moves besides,
-// when one is written twice, or when the wave does not go on.
+// TestAnotherProcessGoesOnWithAWave: two clusters move at a time, and a process ends while they do. The test fails
+// when a third cluster moves, when one is written twice, or when the wave does not continue.
 func TestAnotherProcessGoesOnWithAWave(t *testing.T) {
 	w := newWorld(t)
 	player, first := w.content("a")
@@ -384,8 +386,8 @@ func TestAnotherProcessGoesOnWithAWave(t *testing.T) {
 	}
 }
 
-// TestAPausedCoreSetLetsNewClustersHaveThem: they can't be broken, and are not Ready without. Red when a new cluster does without, or when
-// a pause moves anything that is there.
+// TestAPausedCoreSetLetsNewClustersHaveThem: core add-ons can't break a new cluster, which is not Ready without them.
+// The test fails when a new cluster does not get them, or when a pause moves existing ones.
 func TestAPausedCoreSetLetsNewClustersHaveThem(t *testing.T) {
 	w := newWorld(t)
 	clusters, of, first := w.settled(2, ungrouped)
@@ -406,9 +408,9 @@ func TestAPausedCoreSetLetsNewClustersHaveThem(t *testing.T) {
 		return nil
 	})
 	player.play()
-	// Where nothing was applied yet, what is asked for follows the set: it can't break anything.
-	w.tells(clusters[2], "4 total, 1 ready, 0 failing, 3 missing", "True CoreAddonsReady")
-	player, _ = w.content("c") // what is there by now stays
+	// Before the first apply, the requested version follows the set: it can't break anything.
+	w.reports(clusters[2], "4 total, 1 ready, 0 failing, 3 missing", "True CoreAddonsReady")
+	player, _ = w.content("c") // existing ones stay now
 	player.until(func() error { return w.pends(of, 3) })
 	w.only(clusters, second, 2)
 	if at := w.at(clusters, pinnedAt(first)); !slices.Equal(at, []int{0, 1}) {
@@ -416,8 +418,9 @@ func TestAPausedCoreSetLetsNewClustersHaveThem(t *testing.T) {
 	}
 }
 
-// TestCoreAddonsOfAnotherWorkersClustersStay: Clusters with the label of another --worker-name are those of another process. Red when core
-// add-ons are installed in one, change or go in one that gets the label, or when such Clusters are counted.
+// TestCoreAddonsOfAnotherWorkersClustersStay: Clusters with the label of another --worker-name belong to another
+// process. The test fails when core add-ons are installed in one, are changed or removed in one that gets the label,
+// or when such Clusters are counted.
 func TestCoreAddonsOfAnotherWorkersClustersStay(t *testing.T) {
 	w := newWorld(t)
 	player, first := w.content("a")
@@ -457,7 +460,7 @@ func TestCoreAddonsOfAnotherWorkersClustersStay(t *testing.T) {
 	}
 }
 
-// pends says whether the status of a paused set tells of a change in so many clusters.
+// pends checks that the status of a paused set reports a change in so many clusters.
 func (w *world) pends(of *v1.AddonSet, clusters int32) error {
 	if err := w.setSays(of, v1.ReasonPaused); err != nil {
 		return err
@@ -468,8 +471,9 @@ func (w *world) pends(of *v1.AddonSet, clusters int32) error {
 	return nil
 }
 
-// TestACoreCopyOfSomebodyElseIsNotGoneBy: one that is forged holds nothing back, and one that was in force and is edited holds all as it is.
-// Red when a forged one counts or freezes the clusters, or when an edit moves anything, or takes pins off.
+// TestACoreCopyOfSomebodyElseIsNotGoneBy: a forged copy delays nothing, and an edited one that was in force freezes
+// all. The test fails when a forged one counts or freezes the clusters, or when an edit moves anything, or removes
+// pins.
 func TestACoreCopyOfSomebodyElseIsNotGoneBy(t *testing.T) {
 	w := newWorld(t)
 	w.key = []byte("01234567890123456789012345678901")
@@ -483,9 +487,7 @@ func TestACoreCopyOfSomebodyElseIsNotGoneBy(t *testing.T) {
 	expect.Update(t, w.seed, forged)
 	clusters, of, first := w.settled(2, ungrouped)
 	good := of.Spec.DeepCopy()
-	expect.Read(t, w.seed, of)
-	of.Spec.Rollout = nil // by hand: no mark
-	expect.Update(t, w.seed, of)
+	expect.Change(t, w.seed, of, func(of *v1.AddonSet) { of.Spec.Rollout = nil }) // by hand: no mark
 	player, second := w.content("b")
 	player.play()
 	w.only(clusters, second)
@@ -499,7 +501,7 @@ func TestACoreCopyOfSomebodyElseIsNotGoneBy(t *testing.T) {
 	})
 }
 
-// TestACoreSetThatIsDeletedUnconfirmedLivesOn turns red when a deletion on the seed takes the pins off.
+// TestACoreSetThatIsDeletedUnconfirmedLivesOn fails when a deletion on the seed removes the pins.
 func TestACoreSetThatIsDeletedUnconfirmedLivesOn(t *testing.T) {
 	w := newWorld(t)
 	clusters, of, first := w.settled(2, ungrouped)
@@ -517,15 +519,15 @@ func TestACoreSetThatIsDeletedUnconfirmedLivesOn(t *testing.T) {
 	})
 }
 
-// TestAnEventOfOneClusterLooksAtThatOne turns red when it makes the controller look at all clusters.
+// TestAnEventOfOneClusterLooksAtThatOne fails when it makes the controller read all clusters.
 func TestAnEventOfOneClusterLooksAtThatOne(t *testing.T) {
 	w := newWorld(t)
 	clusters, of, _ := w.settled(20, ungrouped)
-	w.steady(func() error { return w.setSays(of, v1.ReasonComplete) }) // what is on its way
+	w.steady(func() error { return w.setSays(of, v1.ReasonComplete) }) // events on their way
 	one, all := w.looks.one.Load(), w.looks.all.Load()
 	w.said(installationOf(clusters[3], "rbac"), v1.ConditionReady, metav1.ConditionFalse, v1.ReasonUnhealthy)
-	w.tells(clusters[3], "4 total, 0 ready, 1 failing, 3 missing", "False CoreAddonsNotReady")
-	// What the first event queued is reconciled before, or beside, what the second one queues.
+	w.reports(clusters[3], "4 total, 0 ready, 1 failing, 3 missing", "False CoreAddonsNotReady")
+	// Requests of the first event are reconciled before, or beside, those of the second one.
 	w.manager.After(func() {
 		w.said(installationOf(clusters[4], "rbac"), v1.ConditionReady, metav1.ConditionFalse, v1.ReasonUnhealthy)
 	}, "coreaddon", "", clusters[4].Status.NamespaceName)
@@ -534,14 +536,15 @@ func TestAnEventOfOneClusterLooksAtThatOne(t *testing.T) {
 	}
 }
 
-// TestASeedIsToldByItsCopies: the custom list may select by the name of the seed. Red when an item does not come when a copy tells it.
-func TestASeedIsToldByItsCopies(t *testing.T) {
+// TestASeedIsReportedByItsCopies: the custom list may select by the name of the seed. The test fails when an item is not
+// installed after a copy names the seed.
+func TestASeedIsReportedByItsCopies(t *testing.T) {
 	w := newWorld(t)
 	w.offered("net", [3]string{"1.0.0", "a", ""})
 	w.listed(`[{name: net, addonRef: {name: net}, targetNamespace: net, clusterSelector: {matchLabels: {` + v1.FactSeed + `: seed}}}]`)
 	of := w.clusters(1)[0]
 	w.start()
-	w.tells(of, "4 total, 0 ready, 0 failing, 4 missing", "Unknown CoreSetUnknown")
+	w.reports(of, "4 total, 0 ready, 0 failing, 4 missing", "Unknown CoreSetUnknown")
 	tools := w.coreSet(named("tools"), func(of *v1.AddonSet) {
 		of.Spec.Type = v1.AddonSetCustom
 		of.Spec.Addons = []v1.AddonSetItem{{Name: "tool", AddonRef: v1.AddonReference{Name: "tool"}, TargetNamespace: "tools"}}
@@ -552,8 +555,9 @@ func TestASeedIsToldByItsCopies(t *testing.T) {
 	}
 }
 
-// TestANamespaceThatGoesStopsNoWave: the namespace of a living cluster is being deleted, and one cluster moves at a time. Red when it
-// takes the place again and again, when it is written or looked at all the time, or when the others don't move.
+// TestANamespaceThatGoesStopsNoWave: the namespace of an existing cluster is being deleted, and one cluster moves at
+// a time. The test fails when it takes the place repeatedly, when it is written or read all the time, or when the
+// others don't move.
 func TestANamespaceThatGoesStopsNoWave(t *testing.T) {
 	w := newWorld(t)
 	clusters, of, _ := w.settled(3, ungrouped)
@@ -583,14 +587,15 @@ func TestANamespaceThatGoesStopsNoWave(t *testing.T) {
 	if now := w.manager.Began("coreaddon", "", gone.Status.NamespaceName) - one; now > 2*rounds {
 		t.Errorf("the cluster whose namespace goes was reconciled %d times in %d rounds", now, rounds)
 	}
-	all = w.manager.All("coreaddon") - all // the clusters of other tests too
+	all = w.manager.All("coreaddon") - all // also the clusters of other tests
 	if now := w.looks.one.Load() - looks; now > int64(20+2*all) {
 		t.Errorf("clusters were looked at %d times in %d reconciliations", now, all)
 	}
 }
 
-// TestANamespaceThatRefusesStopsNoCoreWave: policies refuse what is written to one cluster's namespace, and one moves at a time. Red when
-// the others wait for it for ever, or when it is not told as sick with the API server's words.
+// TestANamespaceThatRefusesStopsNoCoreWave: policies refuse writes to one cluster's namespace, and one moves at a
+// time. The test fails when the others wait for it forever, or when it is not reported as sick with the API server's
+// message.
 func TestANamespaceThatRefusesStopsNoCoreWave(t *testing.T) {
 	w := newWorld(t)
 	clusters, of, _ := w.settled(3, ungrouped, func(of *v1.AddonSet) {
@@ -615,7 +620,7 @@ func TestANamespaceThatRefusesStopsNoCoreWave(t *testing.T) {
 			}
 		}
 	})
-	expect.Eventually(t, expect.Patience, func() error { // the API server knows the policy after a moment
+	expect.Eventually(t, expect.Patience, func() error { // the API server applies the policy after a moment
 		probe := installationOf(clusters[1], "rbac")
 		if err := w.seed.Patch(t.Context(), probe, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"paused":true}}`)),
 			client.DryRunAll); err == nil {
@@ -638,8 +643,9 @@ func TestANamespaceThatRefusesStopsNoCoreWave(t *testing.T) {
 	})
 }
 
-// TestCoreClustersThatFailForTheirOwnReasonsHaltNobody: the one canary is cordoned; then a cluster of the rest is too, and an admin leaves the
-// canary out. Red when one of them halts a Core set, when two don't, and when the annotation changes nothing.
+// TestCoreClustersThatFailForTheirOwnReasonsHaltNobody: the only canary is cordoned; then so is a cluster of the
+// rest, and an admin leaves the canary out. The test fails when one of them halts a Core set, when two don't, and
+// when the annotation changes nothing.
 func TestCoreClustersThatFailForTheirOwnReasonsHaltNobody(t *testing.T) {
 	w := newWorld(t)
 	clusters, of, _ := w.settled(3, func(of *v1.AddonSet) { of.Spec.Rollout.Groups = nil })

@@ -13,15 +13,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/rollout"
-	"github.com/trellis-addons/trellis/pkg/target"
-	"github.com/trellis-addons/trellis/pkg/text"
-	"github.com/trellis-addons/trellis/pkg/waves"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/base/text"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
+	"github.com/trellis-addons/trellis/pkg/fleet/rollout"
+	"github.com/trellis-addons/trellis/pkg/fleet/waves"
 )
 
-// countAll has every cluster stand in the tally, and drops those that are not there.
+// countAll counts every cluster in the tally, and drops those that do not exist.
 func (r *Reconciler) countAll(ctx context.Context, f *setFacts, found []target.Description, installations []v1.AddonInstallation) {
 	asking := map[cluster.Key][]v1.AddonInstallation{}
 	for i := range installations {
@@ -42,7 +42,7 @@ func (r *Reconciler) countAll(ctx context.Context, f *setFacts, found []target.D
 			if named := cluster.KeysOf(found[i].Ref)[1:]; len(named) > 0 && len(asking[named[0]]) > 0 {
 				own = append(slices.Clip(own), asking[named[0]]...)
 			}
-			r.standIn(ctx, f, found[i], own)
+			r.countIn(ctx, f, found[i], own)
 		}
 	}
 	for of := range f.run.clusters {
@@ -52,9 +52,9 @@ func (r *Reconciler) countAll(ctx context.Context, f *setFacts, found []target.D
 	}
 }
 
-// count all clusters, where the set or what it depends on changed, else those that had a pass. The
-// caches are read under the mutex, so that what is written meanwhile counts.
-func (r *Reconciler) count(ctx context.Context, f *setFacts) loop.Outcome {
+// count counts all clusters if the set or its dependencies changed, otherwise those that were reconciled. The caches
+// are read under the mutex, so that concurrent writes count.
+func (r *Reconciler) count(ctx context.Context, f *setFacts) *loop.Outcome {
 	s := &r.staging
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -80,8 +80,8 @@ func (r *Reconciler) count(ctx context.Context, f *setFacts) loop.Outcome {
 	return nil
 }
 
-// countTouched counts the clusters that had a pass.
-func (r *Reconciler) countTouched(ctx context.Context, f *setFacts) loop.Outcome {
+// countTouched counts the clusters that were reconciled.
+func (r *Reconciler) countTouched(ctx context.Context, f *setFacts) *loop.Outcome {
 	for of := range r.staging.touched {
 		asked := cluster.Requested(reconcile.Request{NamespacedName: of})
 		found, err := r.Finder.Find(ctx, asked)
@@ -99,7 +99,7 @@ func (r *Reconciler) countTouched(ctx context.Context, f *setFacts) loop.Outcome
 		}
 		before := f.run.clusters[of]
 		isNew, wasAtOnce := before == nil, before != nil && before.AtOnce && !before.waits
-		r.standIn(ctx, f, found, cluster.OnlyOf(found.Ref, list.Items))
+		r.countIn(ctx, f, found, cluster.OnlyOf(found.Ref, list.Items))
 		delete(r.staging.touched, of)
 		one := f.run.clusters[of]
 		if one.waits = false; isNew || one.AtOnce && !wasAtOnce {
@@ -109,7 +109,7 @@ func (r *Reconciler) countTouched(ctx context.Context, f *setFacts) loop.Outcome
 	return nil
 }
 
-// minimalRest is the least time to a pass that time alone asks for.
+// minimalRest is the minimal delay before a reconciliation that only the passing of time requires.
 const minimalRest = 10 * time.Millisecond
 
 func isUnknown(err error) bool {
@@ -117,13 +117,13 @@ func isUnknown(err error) bool {
 	return unknown
 }
 
-// isCounted says whether a cluster is one to count.
+// isCounted reports whether a cluster is one to count.
 func (r *Reconciler) isCounted(found target.Description) bool {
 	return found.Namespace != "" && !found.Deleted && cluster.BelongsTo(found, r.Options.WorkerName)
 }
 
-// standIn finds out how a cluster stands, and counts it. The mutex is held.
-func (r *Reconciler) standIn(ctx context.Context, f *setFacts, found target.Description, cached []v1.AddonInstallation) {
+// countIn determines the state of a cluster, and counts it. The caller holds the mutex.
+func (r *Reconciler) countIn(ctx context.Context, f *setFacts, found target.Description, cached []v1.AddonInstallation) {
 	run, now, of := f.run, r.Clock.Now(), cluster.KeyOf(found.Ref)
 	wants := setFor(found, run.offers.list, run.seed)
 	wants.elsewhere = r.elsewhere(ctx, found.Ref)
@@ -143,23 +143,23 @@ func (r *Reconciler) standIn(ctx context.Context, f *setFacts, found target.Desc
 	case found.KubernetesVersion == "" || !found.APIServerUp:
 		about.Away = v1.ReasonClusterNotReady
 	}
-	standing := waves.StandingOf(about, waves.Course{
+	status := waves.ClusterStatusOf(about, waves.Course{
 		Strategy: run.strategy, StartedAt: run.startedAt, Now: now, Waiting: run.guard.Waiting,
 		Halted: waves.IsHalted(&run.shown, run.revision),
 	})
 	one.repairs = len(made.hold.apply) > 0
-	one.Stand(standing, r.staging.written.DoubtedAt(of), now)
+	one.SetStatus(status, r.staging.written.UnknownSince(of), now)
 	if !one.IsGranted() {
 		delete(run.granted, of)
 	}
-	run.guard.Note(one.name, waves.Holding{Installations: len(made.mine), Keep: made.keeps}, standing.Removals)
-	run.tally.Put(one.name, one.Standing.Standing)
-	if !one.Next.IsZero() { // also if it is as before: what came meanwhile may have used the wake up
+	run.guard.Note(one.name, waves.Holding{Installations: len(made.mine), Keep: made.keeps}, status.Removals)
+	run.tally.Put(one.name, one.ClusterStatus.ClusterStatus)
+	if !one.Next.IsZero() { // also if it is unchanged: an event since then may have used the wake-up
 		r.staging.wakeAfter(of, max(one.Next.Sub(now), minimalRest))
 	}
 }
 
-// known is a cluster in the tally; one of another name that KKP had in the namespace is dropped.
+// known is the entry of a cluster in the tally. An entry for a previous KKP Cluster of the namespace, with another name, is dropped.
 func (r *running) known(ref target.Ref) *known {
 	of, name := cluster.KeyOf(ref), ref.LongName()
 	one := r.clusters[of]
@@ -174,7 +174,7 @@ func (r *running) known(ref target.Ref) *known {
 	return one
 }
 
-// drop a cluster that is gone, or not known: nothing in it changes.
+// drop removes a cluster that is deleted or unknown from the count: nothing in it changes.
 func (r *running) drop(of cluster.Key) {
 	if one := r.clusters[of]; one != nil {
 		r.guard.Note(one.name, waves.Holding{}, nil)
@@ -185,8 +185,8 @@ func (r *running) drop(of cluster.Key) {
 	}
 }
 
-// decide which clusters may move now, and wake them. A paused set grants nothing.
-func (r *Reconciler) decide(_ context.Context, f *setFacts) loop.Outcome {
+// decide selects the clusters that may move now, and wakes them. A paused set grants nothing.
+func (r *Reconciler) decide(_ context.Context, f *setFacts) *loop.Outcome {
 	s := &r.staging
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -194,8 +194,8 @@ func (r *Reconciler) decide(_ context.Context, f *setFacts) loop.Outcome {
 	gate, err := rollout.ReadGate(f.set.Annotations[v1.AnnotationGate], f.run.revision)
 	f.gateProblem = err
 	f.run.decision = rollout.Decide(f.run.strategy, f.run.tally, gate)
-	if f.run.decision.Reason == v1.ReasonHalted { // also what was written as the halt began, and is not
-		r.takeBack(f.run)
+	if f.run.decision.Reason == v1.ReasonHalted { // each time: a write that was under way at the start of the halt may have failed
+		r.revoke(f.run)
 	}
 	if f.run.paused {
 		return nil
@@ -205,7 +205,7 @@ func (r *Reconciler) decide(_ context.Context, f *setFacts) loop.Outcome {
 		one := f.run.clusters[of]
 		one.Grant(r.Clock.Now())
 		f.run.granted[of] = true
-		f.run.tally.Put(name, one.Standing.Standing)
+		f.run.tally.Put(name, one.ClusterStatus.ClusterStatus)
 		s.wake(of)
 	}
 	if len(f.run.decision.Move) > 0 {
@@ -214,10 +214,10 @@ func (r *Reconciler) decide(_ context.Context, f *setFacts) loop.Outcome {
 	return nil
 }
 
-// takeBack the places of clusters that nothing was written to yet. The mutex is held.
-func (r *Reconciler) takeBack(run *running) {
+// revoke revokes the places of clusters to which nothing was written yet. The caller holds the mutex.
+func (r *Reconciler) revoke(run *running) {
 	for of := range run.granted {
-		if run.clusters[of].TakeBack() {
+		if run.clusters[of].Revoke() {
 			delete(run.granted, of)
 			r.staging.touched[of] = true
 			r.staging.wakeSet()
@@ -225,8 +225,8 @@ func (r *Reconciler) takeBack(run *running) {
 	}
 }
 
-// showSet writes the status where it differs, at most once in a while, and reports what changed.
-func (r *Reconciler) showSet(ctx context.Context, f *setFacts) loop.Outcome {
+// showSet writes the status if it differs, but not more often than the interval allows, and reports the changes.
+func (r *Reconciler) showSet(ctx context.Context, f *setFacts) *loop.Outcome {
 	s := &r.staging
 	s.mutex.Lock()
 	shown := waves.Shown{
@@ -235,7 +235,7 @@ func (r *Reconciler) showSet(ctx context.Context, f *setFacts) loop.Outcome {
 	}
 	shown.Reason, shown.Message = f.readyOf()
 	if !f.set.DeletionTimestamp.IsZero() {
-		shown.DeletionBlocked = fmt.Sprintf("the set is being deleted without annotation %s: %s: it lives on",
+		shown.DeletionBlocked = fmt.Sprintf("the set is being deleted without annotation %s: %s: it stays in use until it has this annotation",
 			v1.AnnotationConfirmDeletion, f.set.Name)
 	}
 	wanted := waves.StatusOf(shown, f.run.tally, f.run.strategy, f.run.decision)
@@ -243,10 +243,10 @@ func (r *Reconciler) showSet(ctx context.Context, f *setFacts) loop.Outcome {
 	before := f.run.shown
 	s.mutex.Unlock()
 	if equality.Semantic.DeepEqual(before, *wanted) {
-		return loop.Done{}
+		return &loop.Outcome{Kind: loop.Done}
 	}
 	if wait := f.run.writes.Wait(r.Clock.Now()); wait > 0 {
-		return loop.Done{Recheck: wait}
+		return &loop.Outcome{Kind: loop.Done, Recheck: wait}
 	}
 	if err := waves.WriteStatus(ctx, r.Client, fieldOwner, f.set, wanted); err != nil {
 		return failed(err)
@@ -255,17 +255,17 @@ func (r *Reconciler) showSet(ctx context.Context, f *setFacts) loop.Outcome {
 	f.run.shown = *wanted
 	s.mutex.Unlock()
 	waves.Announce(r.Recorder, f.set, &before, wanted)
-	return loop.Done{}
+	return &loop.Outcome{Kind: loop.Done}
 }
 
-// readyOf the set, the worst finding first.
+// readyOf is the reason and message of condition Ready: the worst finding.
 func (f *setFacts) readyOf() (reason, message string) {
 	decided := f.run.decision
 	switch {
 	case f.invalid != nil:
-		return v1.ReasonInvalid, f.invalid.Error() + "; what was read last goes on"
+		return v1.ReasonInvalid, f.invalid.Error() + "; the last valid spec stays in use"
 	case f.run.paused:
-		return v1.ReasonPaused, "nothing moves but what new clusters lack; pending tells what would"
+		return v1.ReasonPaused, "only new clusters get core add-ons; status.pending lists the changes that wait"
 	case f.gateProblem != nil && decided.Reason != v1.ReasonComplete:
 		return v1.ReasonHalted, f.gateProblem.Error()
 	}

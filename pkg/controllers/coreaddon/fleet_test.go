@@ -20,7 +20,7 @@ import (
 // writersAtOnce is the controller's default concurrency, and the bare client's.
 const writersAtOnce = 8
 
-// TestAnItemIsOneWriteForEachCluster turns red when an installation is made and then put right.
+// TestAnItemIsOneWriteForEachCluster fails when an installation is created and then corrected.
 func TestAnItemIsOneWriteForEachCluster(t *testing.T) {
 	w := newWorld(t)
 	w.merged(v1.CatalogueCore, "rbac")
@@ -40,8 +40,8 @@ func TestAnItemIsOneWriteForEachCluster(t *testing.T) {
 	})
 }
 
-// BenchmarkAnItemReachesAllClusters: 500 clusters with 8 core add-ons each get a ninth, side by
-// side with a bare client that applies the same 500 objects elsewhere.
+// BenchmarkAnItemReachesAllClusters: 500 clusters with 8 core add-ons each get a ninth, compared with a bare client
+// that applies the same 500 objects elsewhere.
 func BenchmarkAnItemReachesAllClusters(b *testing.B) {
 	const size, each = 500, 8
 	w := newWorld(b)
@@ -54,7 +54,7 @@ func BenchmarkAnItemReachesAllClusters(b *testing.B) {
 	w.merged(v1.CatalogueCore, "rbac")
 	w.listed(list)
 	clusters, elsewhere := w.clusters(size), w.clusters(size)
-	for _, of := range elsewhere { // not for the controller
+	for _, of := range elsewhere { // the controller ignores these
 		expect.Change(w.t, w.seed, of, func(c *kkpv1.Cluster) { c.Spec.Pause = true })
 	}
 	w.start()
@@ -119,7 +119,7 @@ func (w *world) everywhere(clusters []*kkpv1.Cluster, name string) {
 	})
 }
 
-// arrivals opens a watch, and returns what waits until that many clusters have an installation.
+// arrivals opens a watch, and returns a function that waits until that many clusters have an installation.
 func (w *world) arrivals(name string, number int) (wait func()) {
 	w.t.Helper()
 	watching, err := w.seed.Watch(w.t.Context(), metadataList(), client.MatchingLabels{v1.LabelManagedBy: v1.ManagedByCoreAddons},
@@ -141,8 +141,7 @@ func (w *world) arrivals(name string, number int) (wait func()) {
 	}
 }
 
-// applyBare applies copies of an installation in other namespaces, as fast as the same number of
-// writers can.
+// applyBare applies copies of an installation in other namespaces, as fast as the same number of writers can.
 func (w *world) applyBare(model *v1.AddonInstallation, clusters []*kkpv1.Cluster) time.Duration {
 	w.t.Helper()
 	spec, err := json.Marshal(model.Spec)

@@ -11,8 +11,8 @@ import (
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
-// TestNothingUnmarkedIsACoreAddon: what has the role of merged catalogues and not the distributor's
-// mark brings no core add-on into a cluster.
+// TestNothingUnmarkedIsACoreAddon: an object with the role of merged catalogues and without the distributor's mark
+// brings no core add-on into a cluster.
 func TestNothingUnmarkedIsACoreAddon(t *testing.T) {
 	w := newWorld(t)
 	const key = "01234567890123456789012345678901"
@@ -26,12 +26,12 @@ func TestNothingUnmarkedIsACoreAddon(t *testing.T) {
 	w.start()
 	of := w.cluster("forged")
 	w.exists(of, "rbac")
-	w.tells(of, "4 total, 0 ready, 0 failing, 3 missing", "False CoreAddonsNotReady")
+	w.reports(of, "4 total, 0 ready, 0 failing, 3 missing", "False CoreAddonsNotReady")
 	found := installationOf(of, "kube-proxy")
 	if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(found), found); client.IgnoreNotFound(err) != nil || err == nil {
 		t.Errorf("the forged one is installed: %v", err)
 	}
-	// Without the key, as beside a master of before, it would be.
+	// Without the key, as with a master of an earlier release, it would.
 	w.marks.Forget()
 	w.exists(of, forged.Name)
 }

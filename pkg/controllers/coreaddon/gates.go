@@ -10,15 +10,15 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/installation"
+	"github.com/trellis-addons/trellis/pkg/fleet/installation"
 )
 
-// noteGates notes what AddonsReady waits for beside core add-ons that are not Ready: core add-ons and
-// what sets made, of add-ons with a slot, that are not right for the cluster's version of Kubernetes.
+// noteGates notes the installations that AddonsReady waits for, other than core add-ons that are not Ready: core
+// add-ons and installations of sets, of add-ons with a slot, that do not fit the cluster's version of Kubernetes.
 func (r *Reconciler) noteGates(ctx context.Context, f *facts) error {
 	for i := range f.installations {
 		one := &f.installations[i]
-		if !installation.MayGate(one) || one.Spec.CoreAddon && !installation.IsReady(one) { // which its own finding tells
+		if !installation.MayGate(one) || one.Spec.CoreAddon && !installation.IsReady(one) { // notReady reports those
 			continue
 		}
 		problem, err := r.lacks(ctx, f, one)
@@ -33,14 +33,14 @@ func (r *Reconciler) noteGates(ctx context.Context, f *facts) error {
 	return nil
 }
 
-// lacks says what an installation lacks that AddonsReady waits for; empty where nothing does.
+// lacks is the reason why AddonsReady waits for an installation; empty if it does not.
 func (r *Reconciler) lacks(ctx context.Context, f *facts, one *v1.AddonInstallation) (string, error) {
 	addon := string(one.Spec.AddonRef.Name)
 	merged, err := r.mergedOf(ctx, addon)
 	if err != nil || slotOf(merged) == "" {
 		return "", err
 	}
-	kubernetes := cmp.Or(f.cluster.KubernetesVersion, madeFor(one)) // where it is not known, Ready is enough
+	kubernetes := cmp.Or(f.cluster.KubernetesVersion, madeFor(one)) // if the version is not known, Ready is enough
 	var entry *catalogue.Entry
 	if madeFor(one) != kubernetes {
 		if entry, err = r.Marks.Entry(ctx, r.Client, client.ObjectKeyFromObject(merged)); err != nil {
@@ -53,7 +53,7 @@ func (r *Reconciler) lacks(ctx context.Context, f *facts, one *v1.AddonInstallat
 	}), nil
 }
 
-// slotOf is the slot of a merged catalogue's add-on; empty without one, or without catalogue.
+// slotOf is the slot of a merged catalogue's add-on; empty without slot or catalogue.
 func slotOf(merged *v1.AddonCatalogue) v1.Slot {
 	if merged == nil || len(merged.Spec.Addons) == 0 {
 		return ""
@@ -61,7 +61,7 @@ func slotOf(merged *v1.AddonCatalogue) v1.Slot {
 	return merged.Spec.Addons[0].Slot
 }
 
-// madeFor is the Kubernetes version that what is applied says it was made for; empty if it says none.
+// madeFor is the Kubernetes version that the applied objects were made for; empty if the status has none.
 func madeFor(one *v1.AddonInstallation) string {
 	if one.Status.LastApplied == nil {
 		return ""
@@ -69,7 +69,7 @@ func madeFor(one *v1.AddonInstallation) string {
 	return one.Status.LastApplied.K8sVersion
 }
 
-// mayGate says whether AddonsReady may wait for what a set made.
+// mayGate reports whether AddonsReady may wait for an installation of a set.
 func (r *Reconciler) mayGate(one *v1.AddonInstallation) bool {
 	if one.Spec.CoreAddon || !installation.MayGate(one) {
 		return false
@@ -78,7 +78,7 @@ func (r *Reconciler) mayGate(one *v1.AddonInstallation) bool {
 	return err != nil || slotOf(merged) != ""
 }
 
-// gateChanged says whether AddonsReady may change with an installation that is none of ours.
+// gateChanged reports whether AddonsReady may change with an installation that is not a core add-on.
 func (r *Reconciler) gateChanged(before, after *v1.AddonInstallation) bool {
 	changed := installation.MayGate(before) != installation.MayGate(after) || before.Generation != after.Generation ||
 		before.Status.Version != after.Status.Version || madeFor(before) != madeFor(after) || conditionChanged(before, after, v1.ConditionReady)

@@ -11,9 +11,11 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
-// AddonsReady goes with what upgrades of Kubernetes wait for. Red when a core add-on with a slot counts as ready although it is made for
-// another version of Kubernetes (noteGates), when what a set made of one with a slot does not count, or one without slot, paused or made
-// by people does; and when versions, states and slots that change wake nobody (clusterChanged, gateChanged, concerns).
+// TestAddonsReadyWaitsForWhatHasASlot: AddonsReady follows the conditions that upgrades of Kubernetes wait for. The
+// test fails when a core add-on with a slot counts as ready although it is made for another version of Kubernetes
+// (noteGates), when a set's installation with a slot does not count, or one without slot, a paused one or a user's
+// one does; and when a changed version, state or slot starts no reconciliation (clusterChanged, gateChanged,
+// concerns).
 func TestAddonsReadyWaitsForWhatHasASlot(t *testing.T) {
 	w := newWorld(t)
 	of := w.cluster("slots")
@@ -23,7 +25,7 @@ func TestAddonsReadyWaitsForWhatHasASlot(t *testing.T) {
 	w.start()
 	network := w.exists(of, "kube-proxy")
 	w.madeFor(network, "v1.36.3")
-	w.tells(of, oneReady, "True CoreAddonsReady")
+	w.reports(of, oneReady, "True CoreAddonsReady")
 
 	mine := w.install(of, "mine", "storage", nil)
 	made := w.install(of, "made", "storage", map[string]string{v1.LabelSet: "tools"})
@@ -32,29 +34,29 @@ func TestAddonsReadyWaitsForWhatHasASlot(t *testing.T) {
 	w.said(made, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonFetchFailed)
 	w.waits(of, "1 of 1", "made: FetchFailed")
 	w.slotted(storage, "")
-	w.tells(of, oneReady, "True CoreAddonsReady")
+	w.reports(of, oneReady, "True CoreAddonsReady")
 	w.slotted(storage, v1.SlotCSI)
 	w.waits(of, "1 of 1", "made: FetchFailed")
 	w.madeFor(made, "v1.36.3")
-	w.tells(of, oneReady, "True CoreAddonsReady")
+	w.reports(of, oneReady, "True CoreAddonsReady")
 	w.said(mine, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonFetchFailed)
 
 	w.upgrade(of, "v1.37.1")
-	w.waits(of, "1 of 1", "kube-proxy: made for Kubernetes v1.36.3", " made: made for Kubernetes v1.36.3")
+	w.waits(of, "1 of 1", "kube-proxy: rendered for Kubernetes v1.36.3", " made: rendered for Kubernetes v1.36.3")
 	w.madeFor(made, "v1.37.1")
-	w.waits(of, "1 of 1", "kube-proxy: made for Kubernetes v1.36.3")
+	w.waits(of, "1 of 1", "kube-proxy: rendered for Kubernetes v1.36.3")
 	w.madeFor(network, "v1.37.1")
-	w.tells(of, oneReady, "True CoreAddonsReady")
+	w.reports(of, oneReady, "True CoreAddonsReady")
 
 	w.said(made, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonFetchFailed)
 	w.waits(of, "1 of 1", "made: FetchFailed")
 	w.rewrite(made, func() { made.Spec.Paused = true })
-	w.tells(of, oneReady, "True CoreAddonsReady")
+	w.reports(of, oneReady, "True CoreAddonsReady")
 }
 
 const oneReady = "4 total, 1 ready, 0 failing, 3 missing"
 
-// waits is until AddonsReady says so.
+// waits until AddonsReady has this message.
 func (w *world) waits(of *kkpv1.Cluster, words ...string) {
 	w.t.Helper()
 	expect.HasCondition(w.t, w.seed, availableOf(of), expect.Is(v1.ConditionAddonsReady, "False", v1.ReasonCoreAddonsNotReady, words...))
@@ -80,7 +82,7 @@ func (w *world) install(of *kkpv1.Cluster, name, addon string, labels map[string
 	return made
 }
 
-// madeFor writes the status that the installation controller would, once it applied for a version.
+// madeFor writes the status of the installation controller after it applied for a version.
 func (w *world) madeFor(installation *v1.AddonInstallation, kubernetes string) {
 	w.t.Helper()
 	w.said(installation, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonReady)
@@ -91,7 +93,7 @@ func (w *world) madeFor(installation *v1.AddonInstallation, kubernetes string) {
 	})
 }
 
-// upgrade has the Cluster's control plane at a version.
+// upgrade sets the version of the Cluster's control plane.
 func (w *world) upgrade(of *kkpv1.Cluster, kubernetes string) {
 	w.t.Helper()
 	before := of.DeepCopy()

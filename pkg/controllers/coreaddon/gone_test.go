@@ -33,8 +33,7 @@ func (w *world) listState() string {
 	return strings.Join(states, " ")
 }
 
-// expectList waits until AddonsReady of a cluster says so, in these words, and the metric has that
-// state.
+// expectList waits until AddonsReady of a cluster has these words, and the metric has that state.
 func (w *world) expectList(of *kkpv1.Cluster, condition, state string, words ...string) {
 	w.t.Helper()
 	expect.Object(w.t, w.seed, availableOf(of), func(found *v1.AddonCatalogue) error {
@@ -46,11 +45,10 @@ func (w *world) expectList(of *kkpv1.Cluster, condition, state string, words ...
 	})
 }
 
-// Red where AddonsReady stays True over a refused list (setFor without refused) or over one that is
-// gone (unknownText without its last case), also after a restart, which has only the installations
-// to tell from; red too where a cluster without anything of the list says so, or the metric does
-// not.
-func TestAListThatIsRefusedOrGoneIsTold(t *testing.T) {
+// TestAListThatIsRefusedOrGoneIsReported fails where AddonsReady stays True over a refused list (setFor without refused)
+// or over a deleted one (unknownText without its last case), also after a restart, when only the installations show
+// it; red too where a cluster without an add-on of the list reports it, or the metric does not.
+func TestAListThatIsRefusedOrGoneIsReported(t *testing.T) {
 	w := newWorld(t)
 	of, other := w.cluster("told"), w.cluster("untouched")
 	expect.Change(w.t, w.seed, of, func(c *kkpv1.Cluster) { c.Labels["tier"] = "production" })
@@ -64,14 +62,14 @@ func TestAListThatIsRefusedOrGoneIsTold(t *testing.T) {
 	w.expectList(of, "True CoreAddonsReady", "good")
 
 	w.listed("[{name: monitoring, addonRef: {name: prometheus}, targetNamespce: monitoring}]")
-	w.expectList(of, "Unknown CoreSetUnknown", "refused", `ConfigMap "custom-core-addons"`, `item 1 ("monitoring")`, "targetNamespce", "stays in force")
+	w.expectList(of, "Unknown CoreSetUnknown", "refused", `ConfigMap "custom-core-addons"`, `item 1 ("monitoring")`, "targetNamespce", "stays in use")
 	w.expectList(other, "Unknown CoreSetUnknown", "refused", `item 1 ("monitoring")`)
 	w.listed(list)
 	w.expectList(of, "True CoreAddonsReady", "good")
 	w.expectList(other, "True CoreAddonsReady", "good")
 
 	w.remove(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: coreaddon.ListName}})
-	w.expectList(of, "Unknown CoreSetUnknown", "gone", `no ConfigMap "custom-core-addons" any more`, "monitoring", "addons.yaml: '[]'")
+	w.expectList(of, "Unknown CoreSetUnknown", "gone", `ConfigMap "custom-core-addons"`, "no longer exists", "monitoring", "addons.yaml: '[]'")
 	w.expectList(other, "True CoreAddonsReady", "gone")
 	stop()
 	w.start()

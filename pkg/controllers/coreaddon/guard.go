@@ -2,15 +2,15 @@ package coreaddon
 
 import v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 
-// guard removals, where some came or went. The mutex is held.
+// guard updates the removals that need approval. The caller holds the mutex.
 func (r *Reconciler) guard(f *setFacts) {
 	run, now := f.run, r.Clock.Now()
-	looked, held := run.guard.Judge(run.shown.Removal, f.set.Annotations[v1.AnnotationRemovalApproved])
+	looked, held := run.guard.Evaluate(run.shown.Removal, f.set.Annotations[v1.AnnotationRemovalApproved])
 	for _, name := range held {
 		one := run.clusters[run.keys[name]]
 		one.Hold(run.guard.Waiting, now)
-		run.tally.Put(name, one.Standing.Standing)
-		r.staging.touched[run.keys[name]] = true // a new cluster may move by now
+		run.tally.Put(name, one.ClusterStatus.ClusterStatus)
+		r.staging.touched[run.keys[name]] = true // a new cluster may be allowed to move now
 		r.staging.wakeSet()
 	}
 	for _, name := range looked {

@@ -19,7 +19,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/values/strictlist"
 )
 
-// Where the custom core list is, in the platform namespace.
+// ListName and ListKey locate the custom core list in the platform namespace.
 const (
 	ListName = "custom-core-addons"
 	ListKey  = "addons.yaml"
@@ -27,12 +27,12 @@ const (
 
 const (
 	maxItems = 128
-	// maxListDepth is the 32 levels of values, and the list with its items.
+	// maxListDepth is the 32 levels of values, plus those of the list and its items.
 	maxListDepth = 40
 	maxListBytes = 1 << 20
 )
 
-// exactVersion is an addonRef.version that is no range, as in the schema of AddonInstallation.
+// exactVersion matches an addonRef.version that is no range, as in the schema of AddonInstallation.
 var exactVersion = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._+-]{0,254}[A-Za-z0-9])?$`)
 
 // item is one core add-on of the custom list.
@@ -49,14 +49,14 @@ type listItem struct {
 	v1.AddonInstallationSpec
 }
 
-// ListError says what is wrong with the custom core list, and where.
+// ListError is a problem of the custom core list, with its position.
 type ListError = strictlist.Error
 
 var customList = strictlist.List{
 	ConfigMap: ListName, Key: ListKey, Of: "core add-ons", Items: maxItems, Bytes: maxListBytes, Depth: maxListDepth,
 }
 
-// readList reads the whole list, or none of it. Errors: *ListError.
+// readList reads the whole list, or nothing. Errors: *ListError.
 func readList(text string) ([]item, error) {
 	seen := map[string]bool{}
 	return strictlist.Read(customList, text, func(written any) (item, string, error) {
@@ -93,13 +93,13 @@ func readItem(written any) (item, error) {
 	return result, nil
 }
 
-// checkItem refuses what the API server would refuse later, for each cluster.
+// checkItem refuses items that the API server would refuse later, once per cluster.
 func checkItem(read *item) error {
 	spec := &read.spec
 	for _, field := range [][2]string{
 		{"name", read.name}, {"addonRef.name", string(spec.AddonRef.Name)}, {"targetNamespace", spec.TargetNamespace},
 	} {
-		if field[1] == "" && field[0] == "targetNamespace" { // the catalogue's
+		if field[1] == "" && field[0] == "targetNamespace" { // the catalogue's namespace applies
 			continue
 		}
 		if field[1] == "" {
@@ -110,7 +110,7 @@ func checkItem(read *item) error {
 		}
 	}
 	if isRuled(string(spec.AddonRef.Name)) && read.name != string(spec.AddonRef.Name) {
-		return fmt.Errorf("the rules know add-on %q: its item has the same name", spec.AddonRef.Name)
+		return fmt.Errorf("the built-in rules have add-on %q: give its item the same name", spec.AddonRef.Name)
 	}
 	if err := checkVersion(spec.AddonRef.Version); err != nil {
 		return fmt.Errorf("addonRef.version: %w", err)
@@ -139,7 +139,7 @@ func checkVersion(version string) error {
 
 func checkOptions(spec *v1.AddonInstallationSpec) error {
 	if spec.ClusterName != "" {
-		return fmt.Errorf("clusterName: it is each cluster's; clusterSelector says which clusters an item is for")
+		return fmt.Errorf("clusterName: it can't be set in the list: select the clusters of an item with clusterSelector")
 	}
 	switch spec.ReconcileStrategy {
 	case "", v1.ReconcileContinuous, v1.ReconcileOnce:
@@ -175,21 +175,21 @@ func fillIn(spec *v1.AddonInstallationSpec) {
 	spec.DeletionPolicy = cmp.Or(spec.DeletionPolicy, v1.DeletionDelete)
 }
 
-// listState is what is known of the custom core list.
+// listState is the state of the custom core list.
 type listState = strictlist.State[item]
 
-// lists keeps the last good list, and reads each version of the ConfigMap once.
+// lists keeps the last valid list, and reads each version of the ConfigMap once.
 type lists struct{ kept strictlist.Kept[item] }
 
-// update reads the present ConfigMap, nil where there is none. Changed: it has another version.
+// update reads the present ConfigMap, nil if there is none. Result changed: it has another version.
 func (l *lists) update(found *corev1.ConfigMap) (state listState, changed bool) {
 	return l.kept.Update(found, readFound)
 }
 
-// with is what update would give; nothing is kept of it.
+// with returns the state that update would return, and stores nothing.
 func (l *lists) with(found *corev1.ConfigMap) listState { return l.kept.With(found, readFound) }
 
-// stateName is the state of the list, as the metric names it.
+// stateName is the state of the list, as a label of the metric.
 func (l *lists) stateName() string {
 	switch state := l.kept.State(); {
 	case state.Problem != nil:

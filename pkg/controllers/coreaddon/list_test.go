@@ -49,7 +49,7 @@ func TestReadListRefuses(t *testing.T) {
 	const good = "- {name: a, addonRef: {name: a}, targetNamespace: a}\n"
 	for _, test := range []struct{ why, text, want string }{
 		{"no YAML", "- {", "is not valid YAML"},
-		{"a map", "addons: []", "it is no list"},
+		{"a map", "addons: []", "it is not a list"},
 		{"an unknown field", good + "- {name: b, addonRef: {name: b}, targetNamespace: b, targetnamespace2: b}", `item 2`},
 		{"a name twice", good + good, `name "a" is used twice`},
 		{"no name", "- {addonRef: {name: a}, targetNamespace: a}", "name: it is missing"},
@@ -62,7 +62,7 @@ func TestReadListRefuses(t *testing.T) {
 		{"a bad policy", "- {name: a, addonRef: {name: a}, targetNamespace: a, deletionPolicy: Never}", "deletionPolicy: "},
 		{"a source of two kinds", "- {name: a, addonRef: {name: a}, targetNamespace: a, valuesFrom: [{}]}", "valuesFrom[0]: "},
 		{"a bad selector", "- {name: a, addonRef: {name: a}, targetNamespace: a, clusterSelector: {matchLabels: {'a b': c}}}", "clusterSelector: "},
-		{"a rule's add-on under another name", "- {name: a, addonRef: {name: canal}, targetNamespace: a}", `the rules know add-on "canal"`},
+		{"a rule's add-on under another name", "- {name: a, addonRef: {name: canal}, targetNamespace: a}", `the built-in rules have add-on "canal"`},
 		{"too many", strings.Repeat("- {}\n", maxItems+1), "at most 128"},
 		{"a key twice", "- {name: a, name: b}", ListName},
 	} {
@@ -128,8 +128,7 @@ func configMap(version, text string) *corev1.ConfigMap {
 	return found
 }
 
-// FuzzReadList: nobody but the platform's admins write the list, but a typing error must never end
-// the process.
+// FuzzReadList: only the platform's admins write the list, but a typing error must never end the process.
 func FuzzReadList(f *testing.F) {
 	f.Add(goodList)
 	f.Add("- {name: a, addonRef: {name: a}, targetNamespace: a, values: {a: [1, null]}}")

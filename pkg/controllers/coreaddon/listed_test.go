@@ -12,11 +12,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
-	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
+	"github.com/trellis-addons/trellis/pkg/fleet/mergedcatalogue"
 )
 
-// read is what caches have: the custom list, and copies of sets.
+// read is a cache with the custom list, and copies of sets.
 type read struct {
 	client.Client
 	list   *corev1.ConfigMap
@@ -37,9 +37,10 @@ func (r *read) List(_ context.Context, into client.ObjectList, _ ...client.ListO
 	return nil
 }
 
-// Who asks what is listed gets the set by the rule of a pass. Red where a set that is being deleted is not given while a pass still carries
-// it out, where one is whose deletion was confirmed, and where asking tells of a refused list, or keeps it from the pass that is to tell.
-func TestWhatIsListedIsToldWithTheSetInForce(t *testing.T) {
+// TestWhatIsListedIsReportedWithTheSetInForce: Listed returns the set by the rules of a reconciliation. The test fails
+// where a set that is being deleted is not returned while a reconciliation still uses it, where one is whose deletion
+// was confirmed, and where Listed reports a refused list, or prevents the reconciliation from reporting it.
+func TestWhatIsListedIsReportedWithTheSetInForce(t *testing.T) {
 	gone, labels := metav1.Now(), map[string]string{v1.LabelRole: v1.RoleCopy}
 	made := func(name string, change func(*v1.AddonSet)) v1.AddonSet {
 		one := v1.AddonSet{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Spec: v1.AddonSetSpec{Type: v1.AddonSetCore}}

@@ -4,17 +4,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/waves"
+	"github.com/trellis-addons/trellis/pkg/fleet/waves"
 )
 
-// coreAddons counts over all clusters; each core add-on is in one state.
+// coreAddons counts the core add-ons of all clusters; each is in one state.
 var coreAddons = prometheus.NewDesc("trellis_core_addons",
 	"Core add-ons of all clusters by state: ready, failing, missing (no catalogue has it), unfit (no version fits; also failing), total.",
 	[]string{"state"}, nil)
 
-// coreList has one state at 1.
+// coreList has the value 1 for one state.
 var coreList = prometheus.NewDesc("trellis_core_list",
-	"1 for the state that the custom core list is in: none, good, refused (the last good one stays in force), gone (what it brought stays).",
+	"1 for the state of the custom core list: none, good, refused (the last valid one stays in use), gone (its add-ons stay).",
 	[]string{"state"}, nil)
 
 // States of the custom core list.
@@ -25,9 +25,8 @@ const (
 	listGone    = "gone"
 )
 
-// SetFigures are what the metrics of sets say of the Core set: how its clusters stand, the reason
-// of its condition Ready, empty without such a set, and how many installations it made, changed or
-// removed.
+// SetFigures are the metrics of the Core set: counts of its clusters by state, the reason of its condition Ready
+// (empty without such a set), and the number of installations that it created, changed or removed.
 func (r *Reconciler) SetFigures() (clusters v1.ClusterCounts, reason string, moves int64) {
 	r.staging.mutex.Lock()
 	defer r.staging.mutex.Unlock()
@@ -58,7 +57,7 @@ func (r *Reconciler) Collect(metrics chan<- prometheus.Metric) {
 	}
 	r.reports.mutex.Unlock()
 	current := r.lists.stateName()
-	if current == listNone && orphans > 0 { // the list was deleted before this process began
+	if current == listNone && orphans > 0 { // the list was deleted before this process started
 		current = listGone
 	}
 	for _, state := range []string{listNone, listGood, listRefused, listGone} {

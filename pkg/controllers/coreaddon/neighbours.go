@@ -8,13 +8,13 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/helmrelease"
-	"github.com/trellis-addons/trellis/pkg/installation"
-	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
+	"github.com/trellis-addons/trellis/pkg/fleet/installation"
+	"github.com/trellis-addons/trellis/pkg/install/helmrelease"
 )
 
-// elsewhere says of names in a cluster's namespace, by the cache, whether an installation of another
-// cluster has them.
+// elsewhere returns a function that reports, by the cache, whether an installation of another cluster of the
+// namespace has a name.
 func (r *Reconciler) elsewhere(ctx context.Context, of target.Ref) func(name string) bool {
 	return func(name string) bool {
 		found := &v1.AddonInstallation{}
@@ -23,9 +23,9 @@ func (r *Reconciler) elsewhere(ctx context.Context, of target.Ref) func(name str
 	}
 }
 
-// complete what items leave out: the target namespace, which is the catalogue's then, and outside of KKP
-// the Helm release, which has the item's name, without the cluster before it. Neither can be changed,
-// so what is there keeps its own.
+// complete fills in the fields that items leave out: the target namespace, which is then the catalogue's, and outside
+// of KKP the Helm release, which has the item's name without the cluster's before it. Both are immutable, so an
+// existing installation keeps its own.
 func (s *set) complete(of target.Ref, installations []v1.AddonInstallation, addons func(name string) *v1.Addon) {
 	lacks := func(one wanted) bool { return one.spec.TargetNamespace == "" }
 	if of.IsKKP() && !slices.ContainsFunc(s.wanted, lacks) {
@@ -50,7 +50,7 @@ func (s *set) complete(of target.Ref, installations []v1.AddonInstallation, addo
 	}
 }
 
-// land says where an item is installed. What is there and the add-on may be nil.
+// land sets the namespace that an item is installed in. The existing installation and the add-on may be nil.
 func (w *wanted) land(live *v1.AddonInstallation, addon *v1.Addon) {
 	var there, offered installation.Landing
 	if live != nil {
@@ -63,10 +63,10 @@ func (w *wanted) land(live *v1.AddonInstallation, addon *v1.Addon) {
 	w.spec.TargetNamespace, w.spec.CreateNamespace = landing.Namespace, landing.Create
 }
 
-// itemOf is the item that has an installation's name in the cluster, for texts; the name where that
-// can't be told.
+// itemOf is the item of an installation, by its name in the cluster, for messages; the name itself if the item is
+// unknown.
 func (s *place) itemOf(name string) string {
-	if item, isTold := s.ref.ItemOf(name); isTold {
+	if item, isItem := s.ref.ItemOf(name); isItem {
 		return item
 	}
 	if one := s.set.find(name); one != nil {

@@ -9,11 +9,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
 )
 
-// compare plans the pass: the set against the existing installations.
-func (r *Reconciler) compare(ctx context.Context, f *facts) loop.Outcome {
+// compare plans the reconciliation: it compares the set with the existing installations.
+func (r *Reconciler) compare(ctx context.Context, f *facts) *loop.Outcome {
 	found := map[string]*v1.AddonCatalogue{}
 	for _, one := range f.set.wanted {
 		merged, err := r.mergedOf(ctx, one.addon())
@@ -37,7 +37,7 @@ func (r *Reconciler) compare(ctx context.Context, f *facts) loop.Outcome {
 	if f.inForce != nil {
 		r.planStage(f)
 	}
-	if f.terminating { // the namespace's next event wakes a pass
+	if f.terminating { // the namespace's next event starts a reconciliation
 		f.plan.apply = nil
 	}
 	if err := r.noteGates(ctx, f); err != nil {
@@ -46,9 +46,9 @@ func (r *Reconciler) compare(ctx context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-// mergedOf is the merged catalogue of an add-on; nil where there is none.
+// mergedOf is the merged catalogue of an add-on; nil if there is none.
 func (r *Reconciler) mergedOf(ctx context.Context, addon string) (*v1.AddonCatalogue, error) {
-	found := &v1.AddonCatalogue{} // shared with the cache, and only read
+	found := &v1.AddonCatalogue{} // shared with the cache: read only
 	key := client.ObjectKey{Namespace: r.Options.CatalogueNamespace, Name: addon}
 	err := r.Client.Get(ctx, key, found, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) || err == nil && !r.Marks.Believes(found) {
@@ -60,34 +60,34 @@ func (r *Reconciler) mergedOf(ctx context.Context, addon string) (*v1.AddonCatal
 	return found, nil
 }
 
-// plan is what one pass is to do, and what it found.
+// plan has the writes of one reconciliation, and its findings.
 type plan struct {
-	// apply are created, or updated.
+	// apply are created or updated.
 	apply []change
-	// release lose their finalizer: they are being deleted, and may go.
+	// release are being deleted and lose their finalizer: nothing requires them any longer.
 	release []*v1.AddonInstallation
 	// remove are out of the set: they lose their finalizer and are deleted.
 	remove []*v1.AddonInstallation
 	// blocked are being deleted while they are in the set.
 	blocked []*v1.AddonInstallation
-	// taken are names of the set that another's installation has.
+	// taken are names of the set that installations of other clients have.
 	taken []string
-	// missing are add-ons of rules that no Core catalogue has, unknown those of the list that none has.
+	// missing are add-ons of rules that no Core catalogue has, unknown those of the list that no catalogue has.
 	missing, unknown []string
 	// members are the installations of the set that exist.
 	members []*v1.AddonInstallation
 	total   int
 }
 
-// change is one core add-on and the installation that it has; nil where it has none.
+// change is one core add-on and its installation; nil if there is none.
 type change struct {
 	wanted wanted
 	live   *v1.AddonInstallation
-	// stays says, under a Core set, that it changes nothing in the user cluster.
+	// stays says, under a Core set, that the change does not affect the user cluster.
 	stays bool
 }
 
-// catalogueTypes says what type of catalogue has an add-on; empty for none.
+// catalogueTypes returns the type of the catalogue that has an add-on; empty if none has.
 type catalogueTypes func(addon string) v1.CatalogueType
 
 // planFor compares the set with the installations. It plans nothing for an unknown set.
@@ -105,7 +105,7 @@ func planFor(wantedSet set, installations []v1.AddonInstallation, catalogues cat
 	}
 	for _, one := range wantedSet.wanted {
 		live := byName[one.name]
-		if wantedSet.isFormers(live) {
+		if wantedSet.isOfPrevious(live) {
 			result.total++
 			result.release = append(result.release, live)
 			continue
@@ -160,7 +160,7 @@ func (p *plan) member(one wanted, live *v1.AddonInstallation, catalogues catalog
 	}
 }
 
-// keep leaves an installation as it is, as one of the set.
+// keep counts an installation as part of the set, and does not change it.
 func (p *plan) keep(live *v1.AddonInstallation) {
 	p.total++
 	p.members = append(p.members, live)
@@ -173,7 +173,7 @@ func (p *plan) noteBlocked(live *v1.AddonInstallation) {
 	}
 }
 
-// releasePlan releases all: the Cluster is deleted or gone.
+// releasePlan releases all installations: the Cluster is being deleted or does not exist.
 func releasePlan(installations []v1.AddonInstallation) plan {
 	var result plan
 	for i := range installations {
@@ -184,7 +184,7 @@ func releasePlan(installations []v1.AddonInstallation) plan {
 	return result
 }
 
-// staysOutsideSet says whether an installation stays, since nothing says that it is unwanted.
+// staysOutsideSet reports whether an installation stays, since no present list or rule excludes it.
 func staysOutsideSet(wantedSet *set, live *v1.AddonInstallation) bool {
 	if _, held := wantedSet.held[string(live.Spec.AddonRef.Name)]; held {
 		return true
@@ -192,38 +192,38 @@ func staysOutsideSet(wantedSet *set, live *v1.AddonInstallation) bool {
 	return wantedSet.keepListed && live.Annotations[v1.AnnotationCoreOrigin] != v1.OriginRule
 }
 
-// isListed says whether a list brought an installation. Without the list, the rule of the same
-// add-on does not remove the list's version and values.
+// isListed reports whether an installation comes from a list. Without the list, the rule of the same add-on does not
+// remove the list's version and values.
 func isListed(live *v1.AddonInstallation) bool {
 	return live != nil && isOurs(live) && live.Annotations[v1.AnnotationCoreOrigin] == v1.OriginList
 }
 
-// isServed says whether a catalogue has what is wanted. A rule takes its add-on from Core
-// catalogues only: a Custom one could bring in a kube-proxy of its own.
+// isServed reports whether a catalogue has the add-on. For a rule only Core catalogues count: a Custom one could
+// bring its own kube-proxy.
 func isServed(one wanted, found v1.CatalogueType) bool {
 	return found == v1.CatalogueCore || found != "" && one.origin == v1.OriginList
 }
 
-// isOurs says whether the controller made an installation. Only we set coreAddon; the label or the
-// finalizer are checked too, in case there was no admission when it was made.
+// isOurs reports whether the controller made an installation. Only this controller sets coreAddon; the label or the
+// finalizer are checked too, in case admission was off when it was created.
 func isOurs(live *v1.AddonInstallation) bool {
 	return live.Spec.CoreAddon && (live.Labels[v1.LabelManagedBy] == v1.ManagedByCoreAddons ||
 		slices.Contains(live.Finalizers, v1.FinalizerCoreProtection))
 }
 
-// isReleased says whether an installation lost its finalizer while it was being deleted: it can't
-// get it back. It is made again once it is gone.
+// isReleased reports whether an installation lost its finalizer while it was being deleted: it can't be added again.
+// The installation is recreated after its deletion.
 func isReleased(live *v1.AddonInstallation) bool {
 	return !live.DeletionTimestamp.IsZero() && !slices.Contains(live.Finalizers, v1.FinalizerCoreProtection)
 }
 
-// isForeign says whether others made an installation, and nothing of ours is on it.
+// isForeign reports whether other clients made an installation that has none of this controller's marks.
 func isForeign(live *v1.AddonInstallation) bool {
 	return !live.Spec.CoreAddon && live.Labels[v1.LabelManagedBy] != v1.ManagedByCoreAddons &&
 		!slices.Contains(live.Finalizers, v1.FinalizerCoreProtection)
 }
 
-// ourNames are those of the core installations, sorted.
+// ourNames are the names of the core installations, sorted.
 func ourNames(byName map[string]*v1.AddonInstallation) []string {
 	var names []string
 	for name, live := range byName {

@@ -15,8 +15,8 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// The stories tell the plan in words: what is made, put right (~), released, removed, blocked,
-// taken and missing.
+// TestPlan: The stories describe the plan: created, corrected (~), released, removed, blocked, taken and missing
+// installations.
 func TestPlan(t *testing.T) {
 	inCore := func(addons ...string) catalogueTypes { return typed(v1.CatalogueCore, addons...) }
 	monitoring := item{name: "monitoring", selector: labels.Everything(), spec: v1.AddonInstallationSpec{
@@ -122,8 +122,8 @@ func TestPlan(t *testing.T) {
 				test.change(cluster)
 			}
 			got := planFor(setFor(described(cluster), test.list, ""), test.live, test.catalogues)
-			if told := tellPlan(&got); told != test.want {
-				t.Errorf("\n got: %s\nwant: %s", told, test.want)
+			if reported := reportPlan(&got); reported != test.want {
+				t.Errorf("\n got: %s\nwant: %s", reported, test.want)
 			}
 		})
 	}
@@ -179,30 +179,30 @@ func TestIsApplied(t *testing.T) {
 	}
 }
 
-func tellPlan(p *plan) string {
-	var told []string
+func reportPlan(p *plan) string {
+	var reported []string
 	for _, change := range p.apply {
 		verb := "make"
 		if change.live != nil {
 			verb = "~"
 		}
-		told = append(told, verb+" "+change.wanted.name)
+		reported = append(reported, verb+" "+change.wanted.name)
 	}
 	for _, group := range []struct {
 		verb  string
 		items []*v1.AddonInstallation
 	}{{"release", p.release}, {"remove", p.remove}, {"blocked", p.blocked}} {
 		for _, one := range group.items {
-			told = append(told, group.verb+" "+one.Name)
+			reported = append(reported, group.verb+" "+one.Name)
 		}
 	}
 	if len(p.taken) > 0 {
-		told = append(told, "taken "+strings.Join(p.taken, " "))
+		reported = append(reported, "taken "+strings.Join(p.taken, " "))
 	}
 	if len(p.missing) > 0 {
-		told = append(told, "missing "+strings.Join(p.missing, " "))
+		reported = append(reported, "missing "+strings.Join(p.missing, " "))
 	}
-	return strings.Join(told, ", ")
+	return strings.Join(reported, ", ")
 }
 
 func typed(kind v1.CatalogueType, addons ...string) catalogueTypes {
@@ -214,7 +214,7 @@ func typed(kind v1.CatalogueType, addons ...string) catalogueTypes {
 	}
 }
 
-// bare leaves only what KKP always has, and what needs no field.
+// bare leaves only the add-ons that KKP always has, and those whose rule needs no field.
 func bare(cluster *kkpv1.Cluster) {
 	cluster.Spec = kkpv1.ClusterSpec{}
 }

@@ -15,8 +15,9 @@ import (
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
-// TestARemovalThatIsRefusedHoldsNothingElse: an admission webhook of somebody refuses to delete what is out of the set. Red when the other
-// core add-ons of the cluster are not put right meanwhile, when nothing tells it, or when it does not go once it may.
+// TestARemovalThatIsRefusedHoldsNothingElse: an admission webhook of another client refuses the deletion of an
+// installation out of the set. The test fails when the other core add-ons of the cluster are not corrected meanwhile,
+// when nothing reports it, or when it is not deleted once that is allowed.
 func TestARemovalThatIsRefusedHoldsNothingElse(t *testing.T) {
 	w := newWorld(t)
 	of := w.cluster("refused")
@@ -56,8 +57,8 @@ func TestARemovalThatIsRefusedHoldsNothingElse(t *testing.T) {
 		if err := expect.Condition(found, v1.ConditionAddonsReady, "False", v1.ReasonFailed); err != nil {
 			return err
 		}
-		if told := meta.FindStatusCondition(found.Status.Conditions, v1.ConditionAddonsReady).Message; !strings.Contains(told, "a webhook says no") {
-			return fmt.Errorf("it is told as %q", told)
+		if reported := meta.FindStatusCondition(found.Status.Conditions, v1.ConditionAddonsReady).Message; !strings.Contains(reported, "a webhook says no") {
+			return fmt.Errorf("it is told as %q", reported)
 		}
 		return nil
 	})

@@ -15,30 +15,30 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/conditions"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/base/conditions"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
 )
 
-// report is what was reported last of one cluster. Only the pass over that cluster uses it.
+// report is the last report about one cluster. Only reconciliations of that cluster use it.
 type report struct {
-	// object is the UID of the available catalogue with this status; empty before it was read.
+	// object is the UID of the available catalogue with this status; empty before the status was read.
 	object     types.UID
 	counts     v1.CoreAddonCounts
 	conditions []metav1.Condition
-	// events has the events that were reported and still apply.
+	// events are the events that were reported and still apply.
 	events map[string]bool
 }
 
-// reports by cluster. Figures are apart, since metrics read them at any time.
+// reports has the report of each cluster. Figures are separate, since metrics read them at any time.
 type reports struct {
 	mutex     sync.Mutex
 	byCluster map[target.Ref]*report
 	figures   map[target.Ref]figures
 }
 
-// figures of one cluster. orphans are core add-ons from a list that does not exist any more.
+// figures are the counts of one cluster. orphans are core add-ons from a list that was deleted.
 type figures struct {
 	v1.CoreAddonCounts
 	unfit   int
@@ -70,16 +70,16 @@ func (r *reports) forget(asked target.Ref) {
 	delete(r.figures, asked)
 }
 
-// report writes status.core and AddonsReady, reports events, and ends the pass. A pass that wrote
-// leaves that to the next one, which its own write starts: so a new core add-on reaches every
+// report writes status.core and AddonsReady, reports events, and ends the reconciliation. A reconciliation that wrote
+// installations leaves the status to the next one, which its own writes start: so a new core add-on reaches every
 // cluster before any status is written.
-func (r *Reconciler) report(ctx context.Context, f *facts) loop.Outcome {
+func (r *Reconciler) report(ctx context.Context, f *facts) *loop.Outcome {
 	problem := f.problem()
 	if f.inForce != nil && f.inForce.mayMove && problem == nil {
 		r.staging.moved(f.key())
 	}
 	if f.wrote && problem == nil {
-		return loop.Checkpoint{}
+		return &loop.Outcome{Kind: loop.Checkpoint}
 	}
 	counts := countsOf(&f.plan)
 	unfit := 0
@@ -96,16 +96,16 @@ func (r *Reconciler) report(ctx context.Context, f *facts) loop.Outcome {
 	if problem != nil {
 		return failed(problem)
 	}
-	if len(f.plan.taken) > 0 { // its removal wakes a pass only where the name was known as the set's by then
-		return loop.Done{Recheck: takenRecheck}
+	if len(f.plan.taken) > 0 { // its removal starts a reconciliation only if the set already had the name
+		return &loop.Outcome{Kind: loop.Done, Recheck: takenRecheck}
 	}
-	return loop.Done{}
+	return &loop.Outcome{Kind: loop.Done}
 }
 
-// takenRecheck is how often a name is tried again that a user's installation has.
+// takenRecheck is the interval between retries of a name that a user's installation has.
 const takenRecheck = time.Minute
 
-// writeStatus applies our part of the available catalogue's status, where it differs.
+// writeStatus applies this controller's part of the available catalogue's status, if it differs.
 func (r *Reconciler) writeStatus(ctx context.Context, f *facts, counts v1.CoreAddonCounts, condition metav1.Condition) error {
 	about := loop.Metadata(catalogueKind)
 	err := r.available.Get(ctx, cluster.AvailableOf(f.cluster.Ref), about)
@@ -124,7 +124,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, f *facts, counts v1.CoreAd
 	}
 	err = loop.ApplyStatus(ctx, r.Client, fieldOwner, about, map[string]any{"core": counts, "conditions": wanted})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		f.report.object = "" // another object since; it comes with an event
+		f.report.object = "" // another object by now; it causes an event
 		return nil
 	}
 	if err != nil {
@@ -134,7 +134,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, f *facts, counts v1.CoreAd
 	return nil
 }
 
-// readStatus reads what an earlier process wrote, once for each catalogue.
+// readStatus reads the status that an earlier process wrote, once for each catalogue.
 func (r *Reconciler) readStatus(ctx context.Context, f *facts, uid types.UID) error {
 	live := &v1.AddonCatalogue{}
 	if err := r.Reader.Get(ctx, cluster.AvailableOf(f.cluster.Ref), live); err != nil {
@@ -159,7 +159,7 @@ func same(a, b []metav1.Condition) bool {
 	})
 }
 
-// announce reports as events what is new in this pass.
+// announce reports the new findings of this reconciliation as events.
 func (r *Reconciler) announce(f *facts) {
 	before := f.report.events
 	f.report.events = map[string]bool{}
@@ -184,6 +184,6 @@ func (r *Reconciler) announce(f *facts) {
 	}
 	if f.terminating && first("terminating") {
 		r.Recorder.Eventf(f.cluster.Object, nil, corev1.EventTypeWarning, v1.EventDeletionBlocked, "Delete",
-			"namespace %q is being deleted while the cluster lives", f.asked.Namespace)
+			"namespace %q is being deleted and the cluster is not", f.asked.Namespace)
 	}
 }

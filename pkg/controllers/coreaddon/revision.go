@@ -12,17 +12,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/rollout"
-	"github.com/trellis-addons/trellis/pkg/waves"
+	"github.com/trellis-addons/trellis/pkg/fleet/rollout"
+	"github.com/trellis-addons/trellis/pkg/fleet/waves"
 )
 
-// revisionLength is how much of the hash a revision shows: people write it into annotations.
+// revisionLength is the number of characters of the hash in a revision: users write it into annotations.
 const revisionLength = 16
 
-// basis is what a revision of a Core set is taken from besides its spec. What is not known for a
-// while is as it was before, and no new revision, which would forget what failed.
+// basis is the content that a Core set's revision is taken from, in addition to its spec. Content that is unknown for
+// a while counts as unchanged: a new revision would forget the failures.
 type basis struct {
 	Rules    [][2]string
 	List     string
@@ -30,8 +30,8 @@ type basis struct {
 	KKP      string
 }
 
-// basisOf offers; before is the one of the present revision, nil at the start of a process. A list
-// that is gone is none: what it brought stays.
+// basisOf returns the basis of offers. Argument before is the present revision's basis, nil when a process starts. A
+// deleted list counts as empty: its add-ons stay.
 func basisOf(from *offers, before *basis) (made *basis, err error) {
 	made = &basis{Contents: map[string]string{}, KKP: catalogue.CanonicalPlatformVersion(from.kkp)}
 	for _, one := range rules() {
@@ -45,7 +45,7 @@ func basisOf(from *offers, before *basis) (made *basis, err error) {
 		items = nil
 	}
 	if made.List, err = catalogue.Digest(items); err != nil {
-		return nil, fmt.Errorf("taking the digest of the custom core list: %w", err)
+		return nil, fmt.Errorf("computing the digest of the custom core list: %w", err)
 	}
 	for name, entry := range from.entries {
 		if entry == nil {
@@ -64,14 +64,13 @@ func basisOf(from *offers, before *basis) (made *basis, err error) {
 	return made, nil
 }
 
-// contentOf is the digest of all that can be chosen of an add-on. Whether a version is deprecated
-// does not count.
+// contentOf is the digest of all versions of an add-on that can be chosen. A deprecation does not count.
 func contentOf(entry *catalogue.Entry) (string, error) {
 	var found [][]any
 	for _, version := range entry.Addon.Versions {
 		_, origin := entry.Version(version.Version)
 		row := []any{version.Version, origin.Content, version.Constraints, entry.Left(version.Version)}
-		if version.Draft { // the digest of all others is as it was before there were drafts
+		if version.Draft { // so that other digests do not change
 			row = append(row, "draft")
 		}
 		found = append(found, row)
@@ -79,7 +78,7 @@ func contentOf(entry *catalogue.Entry) (string, error) {
 	slices.SortFunc(found, func(a, b []any) int { return strings.Compare(a[0].(string), b[0].(string)) })
 	digest, err := catalogue.Digest([]any{entry.Type, found})
 	if err != nil {
-		return "", fmt.Errorf("taking the digest of add-on %q: %w", entry.Addon.Name, err)
+		return "", fmt.Errorf("computing the digest of add-on %q: %w", entry.Addon.Name, err)
 	}
 	return digest, nil
 }
@@ -89,14 +88,14 @@ func revisionOf(spec *v1.AddonSetSpec, from *basis) (string, error) {
 	about.Paused, about.Removal, about.Rollout = false, "", nil
 	digest, err := catalogue.Digest([]any{about, from})
 	if err != nil {
-		return "", fmt.Errorf("taking the revision: %w", err)
+		return "", fmt.Errorf("computing the revision: %w", err)
 	}
 	return strings.TrimPrefix(digest, "sha256:")[:revisionLength], nil
 }
 
-// revise takes the revision, and writes a new one into the status before anything moves by it. What
-// was granted for another is void.
-func (r *Reconciler) revise(ctx context.Context, f *setFacts) loop.Outcome {
+// revise takes the revision, and writes a new one into the status before anything moves to it. Grants of another
+// revision become void.
+func (r *Reconciler) revise(ctx context.Context, f *setFacts) *loop.Outcome {
 	if f.run.counted && f.run.seen.isSame(f.offers) {
 		return nil
 	}
@@ -110,10 +109,10 @@ func (r *Reconciler) revise(ctx context.Context, f *setFacts) loop.Outcome {
 		return failed(err)
 	}
 	isSame := sameBasis(before, made)
-	isUnsure := f.offers.list.Problem != nil && !f.offers.list.Read && f.run.revision != "" // nothing is added or removed
-	isUnread := f.run.spec.Type == ""                                                       // by this process: all is held
+	isUnknown := f.offers.list.Problem != nil && !f.offers.list.Read && f.run.revision != "" // nothing is added or removed
+	isUnread := f.run.spec.Type == ""                                                        // this process has read no spec: nothing moves
 	startedAt := f.run.startedAt
-	if revision == f.run.revision || isUnsure || isUnread {
+	if revision == f.run.revision || isUnknown || isUnread {
 		revision = f.run.revision
 	} else if startedAt, err = r.begin(ctx, f, revision); err != nil {
 		return failed(err)
@@ -122,14 +121,14 @@ func (r *Reconciler) revise(ctx context.Context, f *setFacts) loop.Outcome {
 	defer r.staging.mutex.Unlock()
 	f.run.seen = f.offers
 	if isSame && revision == f.run.revision && f.run.offers != nil && f.run.offers.sameList(f.offers) {
-		return nil // also the entries, which an edit that changes nothing makes anew
+		return nil // also keeps the entries, which an edit without effect recreates
 	}
 	f.run.offers, f.run.basis, f.run.counted = f.offers, made, false
 	f.run.adopt(revision, startedAt)
 	return nil
 }
 
-// adopt a revision. The mutex is held.
+// adopt makes a revision the present one. The caller holds the mutex.
 func (r *running) adopt(revision string, startedAt time.Time) {
 	if revision == r.revision {
 		return
@@ -141,7 +140,7 @@ func (r *running) adopt(revision string, startedAt time.Time) {
 	}
 }
 
-// begin a revision in the status.
+// begin writes a new revision into the status.
 func (r *Reconciler) begin(ctx context.Context, f *setFacts, revision string) (startedAt time.Time, err error) {
 	if err := r.adoptLive(ctx, f); err != nil {
 		return time.Time{}, err
@@ -149,7 +148,7 @@ func (r *Reconciler) begin(ctx context.Context, f *setFacts, revision string) (s
 	startedAt = waves.Began(r.Clock.Now(), f.run.startedAt)
 	wanted, at := f.run.shown.DeepCopy(), metav1.NewTime(startedAt)
 	wanted.Revision, wanted.StartedAt = revision, &at
-	wanted.Catalogues = "" // the counts are those of the revision before: the master is not to go by them
+	wanted.Catalogues = "" // the counts are of the previous revision: the master must not use them
 	if err := waves.WriteStatus(ctx, r.Client, fieldOwner, f.set, wanted); err != nil {
 		return time.Time{}, err
 	}
@@ -157,8 +156,8 @@ func (r *Reconciler) begin(ctx context.Context, f *setFacts, revision string) (s
 	return startedAt, nil
 }
 
-// adoptLive takes over what the copy says past the cache, where an earlier process began another
-// revision than is known: to begin that anew would forget what failed in it.
+// adoptLive reads the copy past the cache, and adopts its status if an earlier process began a revision that this one
+// does not know: to begin that revision again would forget its failures.
 func (r *Reconciler) adoptLive(ctx context.Context, f *setFacts) error {
 	live, err := waves.CheckRevision(ctx, r.Reader, f.set, f.run.revision)
 	if live == nil {
@@ -172,19 +171,19 @@ func (r *Reconciler) adoptLive(ctx context.Context, f *setFacts) error {
 	return err
 }
 
-// isSame says whether a seed offers the very same: entries are parsed once, and so is the list.
+// isSame reports whether two offers are identical: entries and the list are parsed once.
 func (o *offers) isSame(other *offers) bool {
 	items, others := o.list.Items, other.list.Items
 	return o.sameList(other) && o.kkp == other.kkp && maps.Equal(o.entries, other.entries) &&
 		len(items) == len(others) && (len(items) == 0 || &items[0] == &others[0])
 }
 
-// sameList says whether the list is known as well as before.
+// sameList reports whether the list has the same state as before.
 func (o *offers) sameList(other *offers) bool {
 	return o.list.Absent == other.list.Absent && o.list.Read == other.list.Read && (o.list.Problem == nil) == (other.list.Problem == nil)
 }
 
-// sameBasis of two; nil is none.
+// sameBasis reports whether two bases are equal; nil equals none.
 func sameBasis(a, b *basis) bool {
 	if a == nil {
 		return false

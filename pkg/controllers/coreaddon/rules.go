@@ -8,11 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
-	"github.com/trellis-addons/trellis/pkg/target"
-	"github.com/trellis-addons/trellis/pkg/waves"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
+	"github.com/trellis-addons/trellis/pkg/fleet/waves"
 )
 
-// Names of features in Cluster.spec.features, network plugins and proxy modes, as KKP writes them.
+// Names of features in Cluster.spec.features, of network plugins and of proxy modes, as KKP writes them.
 const (
 	featureExternalCloudProvider = "externalCloudProvider"
 	cniCanal                     = "canal"
@@ -22,22 +22,22 @@ const (
 	providerAzure                = "azure"
 )
 
-// answer is a rule's answer for one cluster. It is unknown where a field that the rule needs is missing,
-// or unknown to us, as detail says: what exists stays.
+// answer is a rule's answer for one cluster. It is unknown if a field that the rule needs is missing, or has an
+// unknown value, as detail says: existing installations stay.
 type answer struct {
 	presence waves.Presence
 	detail   string
 }
 
-// rule decides on one add-on from the fields of a Cluster. The condition describes it for people.
+// rule decides about one add-on by the fields of a Cluster. The condition describes it for users.
 type rule struct {
 	addon     string
 	condition string
 	decide    func(*kkpv1.Cluster) answer
 }
 
-// rules are KKP's: those of its function skipAddonInstallation, and of the conditions in its
-// add-ons' manifests, which render to nothing elsewhere.
+// rules are KKP's: those of its function skipAddonInstallation, and the conditions in its add-ons' manifests, which
+// render to nothing if they are false.
 func rules() []rule {
 	return []rule{
 		{"aws-node-termination-handler", "provider aws", onProvider(providerAWS, false)},
@@ -54,7 +54,7 @@ func rules() []rule {
 	}
 }
 
-// kkpCluster is what rules read of a cluster; other kinds have no rules.
+// kkpCluster is the part of a cluster that rules read; other kinds have no rules.
 func kkpCluster(cluster target.Description) (kkp *kkpv1.Cluster, isKKP bool) {
 	kkp, isKKP = cluster.Object.(*kkpv1.Cluster)
 	return kkp, isKKP
@@ -80,7 +80,7 @@ func when(condition bool) answer {
 	return answer{presence: waves.Absent}
 }
 
-// onProvider is for add-ons of one provider. A feature that is not set is off.
+// onProvider is the rule of add-ons for one provider. A feature that is not set is off.
 func onProvider(provider string, external bool) func(*kkpv1.Cluster) answer {
 	return func(cluster *kkpv1.Cluster) answer {
 		if cluster.Spec.Cloud.ProviderName == "" {
@@ -90,7 +90,7 @@ func onProvider(provider string, external bool) func(*kkpv1.Cluster) answer {
 	}
 }
 
-// providersWithCSI have a driver; true: it needs the external cloud provider.
+// providersWithCSI have a driver; true: it requires the external cloud provider.
 var providersWithCSI = map[string]bool{
 	providerAWS: true, providerAzure: true, "digitalocean": false, "gcp": false, "hetzner": true, "kubevirt": false,
 	"nutanix": false, "openstack": true, "vmwareclouddirector": false, "vsphere": true,
@@ -132,14 +132,14 @@ var (
 	appCilium = semver.MustParse("1.13.0")
 )
 
-// decideCanal never removes a network plugin because of a version that we don't know.
+// decideCanal never removes a network plugin because of an unknown version.
 func decideCanal(cluster *kkpv1.Cluster) answer {
 	version, answer := pluginVersion(cluster, cniCanal)
 	switch {
 	case version == nil:
 		return answer
 	case version.LessThan(oldestCanal):
-		return missing("canal is older than any that is known")
+		return missing("this version of canal is older than all supported ones")
 	}
 	return when(true)
 }
@@ -152,7 +152,7 @@ func decideCilium(cluster *kkpv1.Cluster) answer {
 	return when(version.LessThan(appCilium))
 }
 
-// pluginVersion is the version of the network plugin; nil with an answer for another kind.
+// pluginVersion is the version of the network plugin; nil and an answer if the plugin is another one or unknown.
 func pluginVersion(cluster *kkpv1.Cluster, kind string) (*semver.Version, answer) {
 	plugin := cluster.Spec.CNIPlugin
 	if plugin == nil || plugin.Type == "" {

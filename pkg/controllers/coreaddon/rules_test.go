@@ -7,9 +7,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/target"
-	"github.com/trellis-addons/trellis/pkg/waves"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
+	"github.com/trellis-addons/trellis/pkg/fleet/waves"
 )
 
 func TestRules(t *testing.T) {
@@ -87,7 +87,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-func TestRulesAreTold(t *testing.T) {
+func TestRulesAreReported(t *testing.T) {
 	var names []string
 	for _, rule := range rules() {
 		names = append(names, rule.addon)
@@ -115,7 +115,7 @@ func ruleOf(t *testing.T, addon string) rule {
 	return rule{}
 }
 
-// described is what the controller is given of a Cluster.
+// described is the description of a Cluster for the controller.
 func described(kkp *kkpv1.Cluster) target.Description { return cluster.Describe(kkp) }
 
 func fullCluster() *kkpv1.Cluster {

@@ -12,18 +12,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/target"
-	"github.com/trellis-addons/trellis/pkg/text"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/base/text"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
+	"github.com/trellis-addons/trellis/pkg/fleet/waves"
 	"github.com/trellis-addons/trellis/pkg/values"
-	"github.com/trellis-addons/trellis/pkg/waves"
 )
 
-// decideSet reads the list, once for each of its versions, and joins rules and list. Under a Core
-// set that is what its revision was taken from; nothing is written before its clusters were
-// counted.
-func (r *Reconciler) decideSet(ctx context.Context, f *facts) loop.Outcome {
+// decideSet reads the list, once for each of its versions, and joins rules and list. Under a Core set it uses the
+// list that the set's revision was taken from, and nothing is written before the cluster was counted.
+func (r *Reconciler) decideSet(ctx context.Context, f *facts) *loop.Outcome {
 	state, err := r.readCoreList(ctx)
 	if err != nil {
 		return failed(err)
@@ -35,7 +34,7 @@ func (r *Reconciler) decideSet(ctx context.Context, f *facts) loop.Outcome {
 	f.seed = of.seed
 	if !of.isNone() {
 		if f.inForce = r.staging.inForceFor(of, f.key(), r.Clock.Now()); f.inForce == nil {
-			return loop.Done{}
+			return &loop.Outcome{Kind: loop.Done}
 		}
 		f.seed, state = f.inForce.seed, f.inForce.offers.list
 	}
@@ -44,9 +43,9 @@ func (r *Reconciler) decideSet(ctx context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-// Listed is what list and rules have for a cluster, by the names of its installations, and the Core
-// set that moves it there; nil: there is none. That set may have pinned them to something else. Nothing
-// is kept or told of the list: a pass does that.
+// Listed returns the references that list and rules have for a cluster, by the names of its installations, and the
+// Core set that moves the cluster to them; nil if there is none. That set may have pinned other versions. Listed
+// stores and reports nothing about the list: a reconciliation does that.
 func (r *Reconciler) Listed(ctx context.Context, of target.Description) (map[string]v1.AddonReference, *v1.AddonSet, error) {
 	found, err := listIn(ctx, r.list, r.Options.Namespace)
 	if err != nil {
@@ -63,7 +62,7 @@ func (r *Reconciler) Listed(ctx context.Context, of target.Description) (map[str
 	return listed, copies.set, nil
 }
 
-// readCoreList reads the list, and tells once of each version that it is refused.
+// readCoreList reads the list, and reports once for each version if it is refused.
 func (r *Reconciler) readCoreList(ctx context.Context) (listState, error) {
 	found, err := listIn(ctx, r.list, r.Options.Namespace)
 	if err != nil {
@@ -73,13 +72,13 @@ func (r *Reconciler) readCoreList(ctx context.Context) (listState, error) {
 	if changed {
 		r.recordList(found, state)
 		if found != nil && state.Problem == nil {
-			r.tellUnknown(ctx, found, state)
+			r.reportUnknown(ctx, found, state)
 		}
 	}
 	return state, nil
 }
 
-// listIn is the list of a platform namespace; nil: there is none.
+// listIn is the list of a platform namespace; nil if there is none.
 func listIn(ctx context.Context, reader client.Reader, namespace string) (*corev1.ConfigMap, error) {
 	found := &corev1.ConfigMap{}
 	err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ListName}, found)
@@ -92,7 +91,7 @@ func listIn(ctx context.Context, reader client.Reader, namespace string) (*corev
 	return found, nil
 }
 
-// recordList notes which add-ons the list names, and reports what is wrong with it.
+// recordList notes which add-ons the list names, and reports its problems.
 func (r *Reconciler) recordList(found *corev1.ConfigMap, state listState) {
 	names := map[string]bool{}
 	for _, one := range state.Items {
@@ -104,29 +103,24 @@ func (r *Reconciler) recordList(found *corev1.ConfigMap, state listState) {
 	}
 }
 
-// refusedText says why a list is not in force, and what is in place of it.
+// refusedText says why a list is not in force, and which one applies instead.
 func refusedText(list listState) string {
 	if list.Read {
-		return list.Problem.Error() + "; the last good list stays in force"
+		return list.Problem.Error() + "; the last valid list stays in use"
 	}
-	return list.Problem.Error() + "; no list was good since this process began, and the core add-ons stay as they are"
+	return list.Problem.Error() + "; no list was valid since this process started, and the core add-ons stay as they are"
 }
 
-// unknownNamed is how many add-ons an event names that no catalogue has.
+// unknownNamed is the maximum number of add-ons without a catalogue in an event.
 const unknownNamed = 5
 
-// tellUnknown reports, once of each version of the list, which of its add-ons no catalogue has.
-func (r *Reconciler) tellUnknown(ctx context.Context, found *corev1.ConfigMap, state listState) {
-	var merged v1.AddonCatalogueList
-	if err := r.Client.List(ctx, &merged, client.InNamespace(r.Options.CatalogueNamespace), client.UnsafeDisableDeepCopy); err != nil {
-		return // AddonsReady of clusters says so too
+// reportUnknown reports, once for each version of the list, which of its add-ons no catalogue has.
+func (r *Reconciler) reportUnknown(ctx context.Context, found *corev1.ConfigMap, state listState) {
+	known, err := r.Marks.Addons(ctx, r.Client, r.Options.CatalogueNamespace)
+	if err != nil {
+		return // AddonsReady of clusters reports it too
 	}
-	var known, unknown []string
-	for i := range merged.Items {
-		if r.Marks.Believes(&merged.Items[i]) {
-			known = append(known, merged.Items[i].Name)
-		}
-	}
+	var unknown []string
 	for _, one := range state.Items {
 		if addon := string(one.spec.AddonRef.Name); !slices.Contains(known, addon) {
 			unknown = append(unknown, fmt.Sprintf("item %q: %s", one.name, values.UnknownAddon(addon, known)))
@@ -138,12 +132,12 @@ func (r *Reconciler) tellUnknown(ctx context.Context, found *corev1.ConfigMap, s
 	}
 }
 
-// coreNamespace is the namespace of rules' add-ons, where all of KKP's are.
+// coreNamespace is the target namespace of rules' add-ons, as in KKP.
 const coreNamespace = "kube-system"
 
-// wanted is one core add-on that a cluster is to have.
+// wanted is one core add-on that a cluster should have.
 type wanted struct {
-	// name of its installation in the cluster, and of the item that it is made for.
+	// name is the name of its installation in the cluster, item the item that it is made for.
 	name, item string
 	// origin is v1.OriginRule or v1.OriginList.
 	origin string
@@ -152,35 +146,33 @@ type wanted struct {
 
 func (w wanted) addon() string { return string(w.spec.AddonRef.Name) }
 
-// set is what a cluster is to have, as far as it is known.
+// set is the set of core add-ons that a cluster should have, as far as it is known.
 type set struct {
 	wanted []wanted
-	// held are add-ons that may be wanted, with the reason why it is not known: they stay.
+	// held are add-ons that may be in the set, with the reason why this is unknown: their installations stay.
 	held map[string]string
-	// frozen says why nothing is added or removed; empty as a rule.
+	// frozen says why nothing is added or removed; usually empty.
 	frozen string
-	// keepListed is set where there is no list: what an earlier one brought stays.
+	// keepListed is set if there is no list: installations of an earlier list stay.
 	keepListed bool
-	// refused says why an earlier list is in force instead of the present one; empty as a rule.
+	// refused says why an earlier list is in force instead of the present one; usually empty.
 	refused string
-	// elsewhere says whether an installation of another cluster of the namespace has a name; nil: none
-	// has.
+	// elsewhere reports whether an installation of another cluster of the namespace has a name; nil if there is none.
 	elsewhere func(name string) bool
 	// of is the cluster that the set is for.
 	of target.Ref
 }
 
-// isFormers says whether an installation, where there is one, goes with the Cluster that had the name before.
-func (s *set) isFormers(live *v1.AddonInstallation) bool {
-	return live != nil && cluster.GoesWithFormer(s.of, live)
+// isOfPrevious reports whether an installation is deleted together with the previous Cluster of the same name.
+func (s *set) isOfPrevious(live *v1.AddonInstallation) bool {
+	return live != nil && cluster.GoesWithPrevious(s.of, live)
 }
 
-// isElsewhere says whether an installation of another cluster has a name.
+// isElsewhere reports whether an installation of another cluster has a name.
 func (s *set) isElsewhere(name string) bool { return s.elsewhere != nil && s.elsewhere(name) }
 
-// setFor is the set of a cluster: the rules, and above them the list. The name of the seed is empty
-// where no copy of a set tells it: whether an item that selects by it is for the cluster is not
-// known.
+// setFor is the set of a cluster: the rules, which the list overrides. The name of the seed is empty if no copy of a
+// set has it: then it is unknown whether an item that selects by it is for the cluster.
 func setFor(found target.Description, list listState, seed string) set {
 	result := set{held: map[string]string{}, keepListed: list.Absent, of: found.Ref}
 	switch {
@@ -199,7 +191,7 @@ func setFor(found target.Description, list listState, seed string) set {
 			result.wanted = append(result.wanted, wantedIn(found.Ref, wanted{item: one.name, origin: v1.OriginList, spec: one.spec}))
 		case waves.Unknown:
 			listed[addon] = true
-			result.held[addon] = "its item selects by the name of the seed, which no copy of an AddonSet tells"
+			result.held[addon] = "its item selects by the name of the seed, which is unknown until the master copies an AddonSet to the seed"
 		case waves.Absent:
 		}
 	}
@@ -220,7 +212,7 @@ func setFor(found target.Description, list listState, seed string) set {
 	return result
 }
 
-// wantedIn a cluster is a core add-on of an item.
+// wantedIn is the core add-on of an item in a cluster.
 func wantedIn(of target.Ref, one wanted) wanted {
 	one.name = of.NameOf(one.item)
 	if !of.IsKKP() {
@@ -229,8 +221,8 @@ func wantedIn(of target.Ref, one wanted) wanted {
 	return one
 }
 
-// presenceIn says whether an item is for a cluster with these labels and facts. A selector that
-// needs the name of the seed says nothing where that is not known.
+// presenceIn reports whether an item is for a cluster with these labels and facts. It is unknown for a selector that
+// needs the name of the seed if that name is unknown.
 func (i item) presenceIn(facts labels.Set) waves.Presence {
 	switch selected, isKnown := target.Selects(i.selector, facts); {
 	case !isKnown:
@@ -249,7 +241,7 @@ func specOf(addon string) v1.AddonInstallationSpec {
 	return spec
 }
 
-// find is the wanted add-on of a name; nil where the set has none.
+// find is the add-on with this name; nil if the set has none.
 func (s *set) find(name string) *wanted {
 	i, ok := slices.BinarySearchFunc(s.wanted, name, func(w wanted, name string) int { return cmp.Compare(w.name, name) })
 	if !ok {

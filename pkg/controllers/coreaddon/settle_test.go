@@ -16,8 +16,8 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
-// Whatever values an item has, what the API server makes of them is taken for right: else every
-// pass writes, and none reports.
+// TestAnyValuesSettle: For any values of an item, the API server's form of them counts as applied: otherwise every
+// reconciliation would write, and none would report.
 func TestAnyValuesSettle(t *testing.T) {
 	w := newWorld(t)
 	of := w.cluster("settled")
@@ -42,8 +42,8 @@ func TestAnyValuesSettle(t *testing.T) {
 	}
 }
 
-// An item that is in force through a ConfigMap that is deleted is not replaced by the rule of the
-// same add-on.
+// TestAListThatIsGoneTakesNothingOffRules: An item that is in force through a deleted ConfigMap is not replaced by
+// the rule of the same add-on.
 func TestAListThatIsGoneTakesNothingOffRules(t *testing.T) {
 	w := newWorld(t)
 	of := w.cluster("listed")
@@ -51,7 +51,7 @@ func TestAListThatIsGoneTakesNothingOffRules(t *testing.T) {
 	w.listed("[{name: kube-proxy, addonRef: {name: kube-proxy, version: 1.0.0}, targetNamespace: kube-system, values: {mode: ipvs}}]")
 	stop := w.start()
 	w.exists(of, "kube-proxy")
-	w.tells(of, "4 total, 0 ready, 0 failing, 3 missing", "False CoreAddonsNotReady")
+	w.reports(of, "4 total, 0 ready, 0 failing, 3 missing", "False CoreAddonsNotReady")
 	stop()
 	w.remove(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: coreaddon.ListName}})
 	w.start()
@@ -64,22 +64,22 @@ func TestAListThatIsGoneTakesNothingOffRules(t *testing.T) {
 	})
 }
 
-// What is changed on its way into the store, such that no write puts it right, is told and not
-// tried at once.
-func TestAnInstallationThatIsChangedOnItsWayIsTold(t *testing.T) {
+// TestAnInstallationThatIsChangedOnItsWayIsReported: An installation that admission changes on its way into the store, so
+// that no write corrects it, is reported and not retried at once.
+func TestAnInstallationThatIsChangedOnItsWayIsReported(t *testing.T) {
 	w := newWorld(t)
 	of := w.cluster("changed")
 	w.merged(v1.CatalogueCore, "kube-proxy")
 	policy, binding := pausing(of.Status.NamespaceName)
 	expect.Create(w.t, w.seed, policy, binding)
-	t.Cleanup(func() { // clear writes to installations
+	t.Cleanup(func() { // allow writes to installations again
 		for _, object := range []client.Object{binding, policy} {
 			if err := w.seed.Delete(context.Background(), object); err != nil {
 				t.Error(err)
 			}
 		}
 	})
-	expect.Eventually(t, expect.Patience, func() error { // the API server knows the policy after a moment
+	expect.Eventually(t, expect.Patience, func() error { // the API server applies the policy after a moment
 		probe := installationOf(of, "probe")
 		probe.Spec = v1.AddonInstallationSpec{AddonRef: v1.AddonReference{Name: "probe"}, TargetNamespace: "probe"}
 		if err := w.seed.Create(t.Context(), probe, client.DryRunAll); err != nil || !probe.Spec.Paused {
@@ -88,10 +88,10 @@ func TestAnInstallationThatIsChangedOnItsWayIsTold(t *testing.T) {
 		return nil
 	})
 	w.start()
-	w.tells(of, "4 total, 0 ready, 0 failing, 3 missing", "False Failed")
+	w.reports(of, "4 total, 0 ready, 0 failing, 3 missing", "False Failed")
 }
 
-// pausing is a policy that pauses whatever is written to AddonInstallations of a namespace.
+// pausing is a policy that pauses every AddonInstallation that is written in a namespace.
 func pausing(namespace string) (*admissionv1.MutatingAdmissionPolicy, *admissionv1.MutatingAdmissionPolicyBinding) {
 	policy := &admissionv1.MutatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "pausing." + namespace}}
 	policy.Spec = admissionv1.MutatingAdmissionPolicySpec{

@@ -12,11 +12,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
 )
 
-// keepSets keeps the queue of sets.
+// keepSets stores the queue of sets.
 func (r *Reconciler) keepSets(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	r.staging.mutex.Lock()
 	defer r.staging.mutex.Unlock()
@@ -41,8 +41,8 @@ func (r *Reconciler) inCatalogue() predicate.Predicate {
 	return predicate.NewPredicateFuncs(func(object client.Object) bool { return object.GetNamespace() == r.Options.CatalogueNamespace })
 }
 
-// copyChanged passes copies on, but not their status, which is our own. Those of type Custom tell
-// the name of the seed.
+// copyChanged passes events of copies, except for their status, which this controller writes. Copies of type Custom
+// have the name of the seed.
 func (r *Reconciler) copyChanged() predicate.Predicate {
 	return predicate.And(r.inCatalogue(), predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, after := e.ObjectOld, e.ObjectNew
@@ -52,7 +52,7 @@ func (r *Reconciler) copyChanged() predicate.Predicate {
 	}})
 }
 
-// forget what was written of an installation that is gone.
+// forget drops the stored writes of a deleted installation.
 func (s *staging) forget(gone *v1.AddonInstallation) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/trellis-addons/trellis/test/charts"
 )
 
-// shipped is the Core catalogue that the master's chart brings as an option, with these values.
+// shipped is the optional Core catalogue of the master's chart, with these values.
 func shipped(t *testing.T, values map[string]any) *kubermaticv1.AddonCatalogue {
 	t.Helper()
 	values["enabled"] = true
@@ -34,8 +34,9 @@ func shipped(t *testing.T, values map[string]any) *kubermaticv1.AddonCatalogue {
 	return nil
 }
 
-// What the rules name exists: the Core catalogue of the chart has every add-on of the rules, and none that no rule asks for, since nobody
-// could install that one. Red when a row of kkp-addons.yaml is taken out, or a rule is added alone.
+// TestTheChartsCatalogueHasWhatTheRulesName: The add-ons that rules name exist: the chart's Core catalogue has every
+// add-on of the rules, and no other, since no rule could install that one. The test fails when a row of
+// kkp-addons.yaml is removed, or a rule is added alone.
 func TestTheChartsCatalogueHasWhatTheRulesName(t *testing.T) {
 	found := shipped(t, map[string]any{})
 	if found.Spec.Type != kubermaticv1.CatalogueCore {
@@ -58,8 +59,9 @@ func TestTheChartsCatalogueHasWhatTheRulesName(t *testing.T) {
 	}
 }
 
-// A cluster gets what belongs to the KKP release that it is under, and moves with it. Red when a range lets in the next release, leaves out
-// pre-releases of its own, or an add-on is offered that the image of its release has no more.
+// TestTheChartsCatalogueFollowsKKP: A cluster gets the add-ons of its KKP release, and follows it. The test fails
+// when a range includes the next release, excludes pre-releases of its own, or an add-on is offered that the image of
+// its release no longer has.
 func TestTheChartsCatalogueFollowsKKP(t *testing.T) {
 	const cluster = "1.34.1"
 	for _, test := range []struct {

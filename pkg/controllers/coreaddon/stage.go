@@ -8,23 +8,23 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/installation"
-	"github.com/trellis-addons/trellis/pkg/rollout"
-	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
+	"github.com/trellis-addons/trellis/pkg/fleet/installation"
+	"github.com/trellis-addons/trellis/pkg/fleet/rollout"
+	"github.com/trellis-addons/trellis/pkg/install/resolution"
 )
 
-// offers are what a seed has for core add-ons, as a Core set's revision was taken from it. They
-// don't change.
+// offers are a seed's list and catalogues for core add-ons, as a Core set's revision was taken from them. They don't
+// change.
 type offers struct {
 	list listState
-	// entries by add-on; nil for one that no catalogue has.
+	// entries by add-on; nil if no catalogue has the add-on.
 	entries     map[string]*catalogue.Entry
 	kkp         string
 	preReleases bool
 }
 
-// types are the types of catalogues that have an add-on.
+// types is the type of the catalogue that has an add-on; empty if none has.
 func (o *offers) types(addon string) v1.CatalogueType {
 	if entry := o.entries[addon]; entry != nil {
 		return entry.Type
@@ -32,7 +32,7 @@ func (o *offers) types(addon string) v1.CatalogueType {
 	return ""
 }
 
-// addon is what the catalogues have of an add-on; nil: nothing.
+// addon is an add-on as the catalogues have it; nil if none has.
 func (o *offers) addon(name string) *v1.Addon {
 	if entry := o.entries[name]; entry != nil {
 		return &entry.Addon
@@ -40,31 +40,31 @@ func (o *offers) addon(name string) *v1.Addon {
 	return nil
 }
 
-// stage is what a Core set has to do with one cluster.
+// stage has the changes that a Core set makes in one cluster.
 type stage struct {
-	// move is the ordinary plan, with the exact version and content that each add-on is to have; it
-	// is written with the cluster's move.
+	// move is the ordinary plan, with the exact version and content of each add-on; it is written when the cluster
+	// moves.
 	move plan
-	// hold is the plan until then: what is there is pinned, protected and put back.
+	// hold is the plan until then: existing installations are pinned, protected and restored.
 	hold plan
-	// changes are those of the move, blocked what can't be carried out.
+	// changes are those of the move, blocked those that are impossible.
 	changes []rollout.Change
 	blocked []rollout.Trouble
-	// removals are, of the changes, those that the guard looks at: what is out of the set.
+	// removals are those of the changes that the guard checks: of installations out of the set.
 	removals []rollout.Removal
-	// keeps are the items of the list that the cluster has, or is to have.
+	// keeps are the items of the list that the cluster has, or should have.
 	keeps []string
-	// unfit says that what is applied does not fit the cluster's Kubernetes any more, or is a
-	// version that core add-ons leave: the move is for now.
+	// unfit says that an applied version no longer fits the cluster's Kubernetes, or is one that core add-ons must
+	// leave: the cluster moves at once.
 	unfit bool
-	// mine is what the core installations of the cluster say, as their rollout is judged.
+	// mine are the reports of the cluster's core installations, which the rollout evaluates.
 	mine []*installation.Report
-	// isNew says that nothing there can break: the cluster is younger than the revision, or it was
-	// being made when the revision began.
+	// isNew says that nothing there can break: the cluster is younger than the revision, or was being created when the
+	// revision began.
 	isNew bool
 }
 
-// age is when a cluster counts as created: after the revision began where it is new.
+// age is the creation time of a cluster for the count: after the start of the revision if it is new.
 func (s *stage) age(at *place) time.Time {
 	if s.isNew && !at.created.After(at.startedAt) {
 		return at.startedAt.Add(time.Nanosecond)
@@ -77,24 +77,23 @@ type place struct {
 	ref target.Ref
 	// k8s is its version of Kubernetes.
 	k8s string
-	// next are the versions of an upgrade that waits for us; none as a rule. Waits says that the control
-	// plane waits.
+	// next are the versions of an upgrade that waits for add-ons; usually none. waits says that the control plane waits.
 	next          []string
 	waits         bool
 	set           set
 	installations []v1.AddonInstallation
 	created       time.Time
-	// startedAt is when the revision began, grace for how long a cluster is made at most.
+	// startedAt is when the revision began, grace the longest time that the creation of a cluster takes.
 	startedAt time.Time
 	grace     time.Duration
 	// isStaged says that the set has a rollout.
 	isStaged bool
 }
 
-// isNew says whether a cluster is new in the revision. One that was being made when it began counts
-// too, as long as it has no core add-on from before: without a network it is never Ready, and a
-// halt may last. Creation is told in seconds: what was made in the very second counts as from
-// before, or a move of it would give its place away.
+// isNew reports whether a cluster is new in the revision. One that was being created when the revision began counts
+// too, as long as it has no core add-on from before: without a network it is never Ready, and a halt may last.
+// Creation times have seconds: an installation of that very second counts as older, since its move would otherwise
+// free its place.
 func (s *place) isNew() bool {
 	if s.created.After(s.startedAt) {
 		return true
@@ -107,19 +106,19 @@ func (s *place) isNew() bool {
 	})
 }
 
-// stager makes the stage of a cluster.
+// stager computes the stage of a cluster.
 type stager struct {
 	*offers
 	place
 	stage
-	// withheld are items that are not made, since what they would bring can't be staged.
-	withheld map[string]bool
+	// notStaged are items that are not created, since their content can't be staged.
+	notStaged map[string]bool
 }
 
-// stageFor compares the set of a cluster with what is there, as planFor does, and takes what is to
-// change in the user cluster apart from what keeps it as it is.
+// stageFor compares the set of a cluster with the existing installations, as planFor does, and separates the changes
+// to the user cluster from the writes that preserve its state.
 func stageFor(from *offers, at place) stage {
-	s := stager{offers: from, place: at, withheld: map[string]bool{}, stage: stage{isNew: at.isNew()}}
+	s := stager{offers: from, place: at, notStaged: map[string]bool{}, stage: stage{isNew: at.isNew()}}
 	wantedSet, installations := at.set, at.installations
 	wantedSet.complete(at.ref, installations, from.addon)
 	items := map[string]wanted{}
@@ -129,7 +128,7 @@ func stageFor(from *offers, at place) stage {
 		items[one.name], aimed.wanted[i] = one, s.aim(one)
 	}
 	s.move = planFor(aimed, installations, from.types)
-	s.move.apply = slices.DeleteFunc(s.move.apply, func(c change) bool { return c.live == nil && s.withheld[c.wanted.name] })
+	s.move.apply = slices.DeleteFunc(s.move.apply, func(c change) bool { return c.live == nil && s.notStaged[c.wanted.name] })
 	s.move.apply = slices.DeleteFunc(s.move.apply, func(c change) bool { return s.cannotChange(c, items) })
 	s.hold = plan{
 		taken: s.move.taken, missing: s.move.missing, unknown: s.move.unknown, total: s.move.total,
@@ -153,24 +152,24 @@ func stageFor(from *offers, at place) stage {
 		case isReleased(live):
 		case isChanging:
 			s.change(live, item, target)
-		case !isItem || !isApplied(live, *aimed.find(live.Name)): // it stays, whatever the set says
+		case !isItem || !isApplied(live, *aimed.find(live.Name)): // it stays, regardless of the set
 			s.pin(live, item)
 		}
 	}
 	for _, live := range slices.Concat(s.move.remove, s.move.release) {
-		s.letGo(live)
+		s.release(live)
 	}
 	for _, name := range s.move.taken {
 		s.blocked = append(s.blocked, rollout.Trouble{
-			Item: s.itemOf(name), Reason: v1.ReasonNameTaken, Message: "an installation that others made has the name of a core add-on",
+			Item: s.itemOf(name), Reason: v1.ReasonNameTaken, Message: "an installation that another client created has the name of a core add-on",
 		})
 	}
-	s.mine = judged(s.hold.members)
+	s.mine = evaluated(s.hold.members)
 	return s.stage
 }
 
-// moving is the plan of a cluster that may move: all of it, but for removals that wait for
-// approval, which are held. What stays as it is gets no new time.
+// moving is the plan of a cluster that may move: the whole move, without removals that wait for approval. An
+// installation that stays as it is keeps its time stamps.
 func (s *stage) moving(mayRemove func(*v1.AddonInstallation) bool) plan {
 	made := s.move
 	waits := map[string]bool{}
@@ -199,8 +198,8 @@ func (s *stage) moving(mayRemove func(*v1.AddonInstallation) bool) plan {
 	return made
 }
 
-// making is the plan of a new cluster while its set is paused: what is not there is made, and all
-// else is held.
+// making is the plan of a new cluster while its set is paused: missing installations are created, all others are not
+// changed.
 func (s *stage) making() plan {
 	made := s.hold
 	made.apply = slices.Clone(made.apply)
@@ -212,31 +211,30 @@ func (s *stage) making() plan {
 	return made
 }
 
-// isLeaving says whether an installation is out of the set.
+// isLeaving reports whether an installation is out of the set.
 func (s *stage) isLeaving(live *v1.AddonInstallation) bool {
 	return slices.Contains(s.move.remove, live) || slices.Contains(s.move.release, live)
 }
 
-// letGo of what is out of the set: it is protected until the move, also where its users deleted it.
-func (s *stager) letGo(live *v1.AddonInstallation) {
+// release handles an installation out of the set: it is protected until the move, even if its users deleted it.
+func (s *stager) release(live *v1.AddonInstallation) {
 	s.hold.keep(live)
-	if isReleased(live) { // on its way: the move is made
+	if isReleased(live) { // its deletion began: the move was made
 		return
 	}
 	s.changes = append(s.changes, rollout.Change{Item: s.itemOf(live.Name), Kind: v1.ChangeRemove, From: appliedVersion(live)})
 	applied := live.Status.LastApplied
 	removal := rollout.Removal{ID: string(live.UID), HasVolumes: applied != nil && applied.VolumeClaims > 0}
-	if isListed(live) { // what goes by a rule goes by a setting of the Cluster
+	if isListed(live) { // a removal by a rule is caused by a setting of the Cluster
 		removal.Item = s.itemOf(live.Name)
 	}
 	s.removals = append(s.removals, removal)
 	s.pin(live, wanted{})
 }
 
-// judged is what installations say, as a rollout counts them. One that its users deleted and that is
-// protected goes nowhere: else whoever may delete one would have its cluster fail, and halt all
-// others.
-func judged(members []*v1.AddonInstallation) []*installation.Report {
+// evaluated are the reports of installations, as a rollout counts them. A protected one that its users deleted counts as
+// not deleted: otherwise a user who may delete one could fail the cluster and halt all others.
+func evaluated(members []*v1.AddonInstallation) []*installation.Report {
 	found := make([]*installation.Report, 0, len(members))
 	for _, live := range members {
 		if !live.DeletionTimestamp.IsZero() && !isReleased(live) {
@@ -249,11 +247,11 @@ func judged(members []*v1.AddonInstallation) []*installation.Report {
 	return found
 }
 
-// aim at the exact version and content that a core add-on gets in the cluster. Where nothing is to
-// be had, it is what is applied.
+// aim sets the exact version and content that a core add-on gets in the cluster. If none can be selected, it is the
+// applied one.
 func (s *stager) aim(one wanted) wanted {
 	live := s.live(one.name)
-	if one.spec.AddonRef.Digest != "" { // the list names content itself
+	if one.spec.AddonRef.Digest != "" { // the list names the content itself
 		return one
 	}
 	entry := s.entries[one.addon()]
@@ -262,7 +260,7 @@ func (s *stager) aim(one wanted) wanted {
 	}
 	installed := appliedVersion(live)
 	platform := catalogue.Platform{
-		KKPVersion: cluster.KKPVersionFor(s.ref, entry.KKPVersion), K8sVersion: s.k8s, Next: s.next, AllowPrereleases: s.preReleases,
+		KKPVersion: resolution.KKPVersionFor(s.ref, entry.KKPVersion), K8sVersion: s.k8s, Next: s.next, AllowPrereleases: s.preReleases,
 	}
 	selected, refusal := catalogue.Select(entry, one.spec.AddonRef.Version, installed, platform, catalogue.SelectOptions{
 		AllowDowngrade: live != nil && live.Annotations[v1.AnnotationAllowDowngrade] == "true", Core: true,
@@ -283,8 +281,8 @@ func (s *stager) aim(one wanted) wanted {
 	return one
 }
 
-// leaves says whether a version is to be left now for another: core add-ons leave it, or it does not
-// fit the cluster, or what the cluster waits to get.
+// leaves reports whether a version must be replaced now: core add-ons must leave it, or it does not fit the cluster
+// or the version that the cluster waits for.
 func (s *stager) leaves(entry *catalogue.Entry, from, to string, platform catalogue.Platform) bool {
 	if entry.Left(from) {
 		return true
@@ -293,8 +291,8 @@ func (s *stager) leaves(entry *catalogue.Entry, from, to string, platform catalo
 	return before != nil && (!entry.FitsKubernetes(from, platform) || s.waits && entry.Bridges(from, to, platform))
 }
 
-// cannotChange blocks a change of what an installation can't change. It stays as it is, and pinned,
-// as if no item named it.
+// cannotChange blocks a change of an immutable field. The installation stays unchanged, and pinned, as if no item
+// named it.
 func (s *stager) cannotChange(c change, items map[string]wanted) bool {
 	if c.live == nil || canBe(c.live, c.wanted) {
 		return false
@@ -305,14 +303,14 @@ func (s *stager) cannotChange(c change, items map[string]wanted) bool {
 	return true
 }
 
-// canBe says whether an installation can become what is wanted: nothing differs that can't be changed.
+// canBe reports whether an installation can become the desired one: no immutable field differs.
 func canBe(live *v1.AddonInstallation, one wanted) bool {
 	return live.Spec.AddonRef.Name == one.spec.AddonRef.Name && live.Spec.TargetNamespace == one.spec.TargetNamespace &&
 		live.Spec.ReleaseName == one.spec.ReleaseName
 }
 
-// cannotStage is a version whose source moves by itself: what is there stays. A new cluster gets it
-// all the same, since it is not Ready without.
+// cannotStage handles a version whose source has no fixed content: the existing installation stays. A new cluster
+// gets the version anyway, since it is not Ready without.
 func (s *stager) cannotStage(one wanted, live *v1.AddonInstallation, selected catalogue.Selection) wanted {
 	s.blocked = append(s.blocked, rollout.Trouble{Item: s.itemOf(one.name), Reason: v1.ReasonSourceMoves, Message: fmt.Sprintf(
 		"the source of version %q of add-on %q has no fixed content, which can't be staged: name a commit, a tag or a digest",
@@ -321,8 +319,8 @@ func (s *stager) cannotStage(one wanted, live *v1.AddonInstallation, selected ca
 	case live == nil && s.stage.isNew:
 		one.spec.AddonRef.Version, one.spec.AddonRef.Digest = selected.Version.Version, selected.Origin.Content
 	case live == nil:
-		s.withheld[one.name] = true
-	case live.Status.LastApplied == nil && live.Spec.AddonRef.Digest != "": // on its way into a new cluster
+		s.notStaged[one.name] = true
+	case live.Status.LastApplied == nil && live.Spec.AddonRef.Digest != "": // being installed in a new cluster
 		one.spec.AddonRef = live.Spec.AddonRef
 	default:
 		return pinnedAt(one, live)
@@ -339,9 +337,9 @@ func (s *stager) live(name string) *v1.AddonInstallation {
 	return nil
 }
 
-// change takes a write apart: what changes nothing in the user cluster is for now, all else for the
-// move; until then the installation is pinned. What was written already, and others changed since
-// or on its way, is put back: a move each time would begin its time anew.
+// change sorts a write: one that does not affect the user cluster is made now, any other one with the move; until
+// then the installation is pinned. A write that was made already and that other clients changed since, or while it
+// was on its way, is restored: another move would restart its time.
 func (s *stager) change(live *v1.AddonInstallation, item, target wanted) {
 	applied := live.Status.LastApplied
 	isThere := applied == nil || applied.Version == target.spec.AddonRef.Version && applied.EntryDigest == target.spec.AddonRef.Digest
@@ -355,15 +353,15 @@ func (s *stager) change(live *v1.AddonInstallation, item, target wanted) {
 	s.pin(live, item)
 }
 
-// pin an installation at what is applied. What is known to be written by the present item is put
-// back besides; of what an earlier one wrote, all fields stay as they are.
+// pin pins an installation at its applied version. An installation that the present item is known to have written is
+// also restored; all fields from an earlier item stay as they are.
 func (s *stager) pin(live *v1.AddonInstallation, item wanted) {
 	if live.Status.LastApplied == nil {
-		return // nothing is there yet
+		return // nothing is applied yet
 	}
 	isKnown := item.name != "" && comesFrom(live, item)
 	if live.Spec.AddonRef.Digest != "" && (!isKnown || wroteWith(live, item, live.Spec.AddonRef)) {
-		pinned := item // what was asked for last stays so, also while it is on its way
+		pinned := item // the last requested version stays, also while it is being applied
 		pinned.spec.AddonRef = live.Spec.AddonRef
 		if isKnown && !isApplied(live, pinned) {
 			s.hold.apply = append(s.hold.apply, change{wanted: pinned, live: live, stays: true})
@@ -381,7 +379,7 @@ func (s *stager) pin(live *v1.AddonInstallation, item wanted) {
 	}
 }
 
-// isHeld says whether an installation has its pin and its protection.
+// isHeld reports whether an installation has its pin and its protection.
 func isHeld(live *v1.AddonInstallation, pinned wanted) bool {
 	return live.Spec.AddonRef == pinned.spec.AddonRef && live.Labels[v1.LabelManagedBy] == v1.ManagedByCoreAddons &&
 		slices.Contains(live.Finalizers, v1.FinalizerCoreProtection)
@@ -397,13 +395,13 @@ func pinnedAt(one wanted, live *v1.AddonInstallation) wanted {
 	return one
 }
 
-// comesFrom says whether an installation was written from an item as it is, whatever the pin.
+// comesFrom reports whether an installation was written from the present item, with any pin.
 func comesFrom(live *v1.AddonInstallation, item wanted) bool {
 	return wroteWith(live, item, item.spec.AddonRef) || wroteWith(live, item, live.Spec.AddonRef) ||
 		wroteWith(live, item, pinnedAt(item, live).spec.AddonRef)
 }
 
-// wroteWith says whether what was written last is an item with this reference.
+// wroteWith reports whether the last write was of an item with this reference.
 func wroteWith(live *v1.AddonInstallation, item wanted, ref v1.AddonReference) bool {
 	item.spec.AddonRef = ref
 	digest, err := intent(live.Namespace, item).Digest()
@@ -420,8 +418,8 @@ func appliedVersion(live *v1.AddonInstallation) string {
 	return live.Status.Version
 }
 
-// stampsOf are the annotations of a write under a Core set. What only pins or puts back keeps those
-// of the move before.
+// stampsOf are the annotations of a write under a Core set. A write that only pins or restores keeps those of the
+// previous move.
 func (c change) stampsOf(set *inForce) map[string]string {
 	if c.stays {
 		return installation.KeptStamps(c.live)

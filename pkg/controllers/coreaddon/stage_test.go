@@ -12,15 +12,15 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/rollout"
-	"github.com/trellis-addons/trellis/pkg/target"
-	"github.com/trellis-addons/trellis/pkg/waves"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
+	"github.com/trellis-addons/trellis/pkg/fleet/rollout"
+	"github.com/trellis-addons/trellis/pkg/fleet/waves"
 	"github.com/trellis-addons/trellis/test/given"
 )
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// entryOf an add-on of a Core catalogue: versions, each with its image.
+// entryOf is an entry of a Core catalogue: versions, each with its image.
 func entryOf(t *testing.T, addon string, versions ...[2]string) *catalogue.Entry {
 	t.Helper()
 	about := v1.Addon{Name: v1.AddonName(addon)}
@@ -58,7 +58,7 @@ func placeWith(list listState, live ...v1.AddonInstallation) place {
 	}
 }
 
-// pinnedTo is an installation of the list, pinned at what it has applied.
+// pinnedTo is an installation of the list, pinned at its applied version.
 func pinnedTo(name, version, content string, changes ...func(*v1.AddonInstallation)) v1.AddonInstallation {
 	one := wanted{name: name, origin: v1.OriginList, spec: specOf(name)}
 	one.spec.AddonRef.Version, one.spec.AddonRef.Digest = version, content
@@ -71,9 +71,9 @@ func pinnedTo(name, version, content string, changes ...func(*v1.AddonInstallati
 	return live
 }
 
-// tellMove says what is written to a cluster: a name for each installation, with its version.
-func tellMove(p *plan) string {
-	var told []string
+// reportMove describes the writes to a cluster: a name for each installation, with its version.
+func reportMove(p *plan) string {
+	var reported []string
 	for _, one := range p.apply {
 		verb := "make"
 		if one.live != nil {
@@ -82,24 +82,24 @@ func tellMove(p *plan) string {
 		if one.stays {
 			verb = "hold"
 		}
-		told = append(told, fmt.Sprintf("%s %s %s", verb, one.wanted.name, one.wanted.spec.AddonRef.Version))
+		reported = append(reported, fmt.Sprintf("%s %s %s", verb, one.wanted.name, one.wanted.spec.AddonRef.Version))
 	}
 	for _, one := range p.remove {
-		told = append(told, "remove "+one.Name)
+		reported = append(reported, "remove "+one.Name)
 	}
 	for _, one := range p.release {
-		told = append(told, "release "+one.Name)
+		reported = append(reported, "release "+one.Name)
 	}
-	slices.Sort(told)
-	return fmt.Sprint(told)
+	slices.Sort(reported)
+	return fmt.Sprint(reported)
 }
 
 func allowed(v bool) func(*v1.AddonInstallation) bool {
 	return func(*v1.AddonInstallation) bool { return v }
 }
 
-// TestWhatCantBeStagedIsBlocked: a version whose source moves by itself. Red when it is made or moved to in a cluster that exists, or when
-// a new cluster does without.
+// TestWhatCantBeStagedIsBlocked: a version whose source can change without the catalogue. The test fails when an
+// existing cluster gets it or moves to it, or when a new cluster does not get it.
 func TestWhatCantBeStagedIsBlocked(t *testing.T) {
 	offered := &offers{kkp: "2.31.0", entries: map[string]*catalogue.Entry{
 		"net": entryOf(t, "net", [2]string{"1.0.0", "registry.example/net:1"}, [2]string{"2.0.0", "registry.example/net"}),
@@ -124,8 +124,8 @@ func TestWhatCantBeStagedIsBlocked(t *testing.T) {
 			}
 			made := stageFor(offered, at)
 			moves := made.moving(allowed(true))
-			if told := tellMove(&moves); told != test.want {
-				t.Errorf("it writes %s, want %s", told, test.want)
+			if reported := reportMove(&moves); reported != test.want {
+				t.Errorf("it writes %s, want %s", reported, test.want)
 			}
 			blocks := len(made.blocked) == 1 && made.blocked[0].Reason == v1.ReasonSourceMoves
 			if blocks != test.blocks {
@@ -135,8 +135,8 @@ func TestWhatCantBeStagedIsBlocked(t *testing.T) {
 	}
 }
 
-// TestWhoMayDeleteACoreAddonFailsNoCluster turns red when a deletion that the protection holds counts as a move: after the deadline the
-// cluster would have failed, and halted the others.
+// TestWhoMayDeleteACoreAddonFailsNoCluster fails when a deletion that the protection holds counts as a move: after
+// the deadline the cluster would have failed, and halted the others.
 func TestWhoMayDeleteACoreAddonFailsNoCluster(t *testing.T) {
 	entry := entryOf(t, "net", [2]string{"1.0.0", "registry.example/net:1"})
 	_, origin := entry.Version("1.0.0")
@@ -153,7 +153,7 @@ func TestWhoMayDeleteACoreAddonFailsNoCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, after := range []time.Duration{10 * time.Minute, 24 * time.Hour} {
-		found := waves.StandingOf(waves.Facts{Presence: waves.Present, Mine: made.mine, Changes: made.changes}, waves.Course{
+		found := waves.ClusterStatusOf(waves.Facts{Presence: waves.Present, Mine: made.mine, Changes: made.changes}, waves.Course{
 			Strategy: strategy, StartedAt: noon, Now: noon.Add(after),
 		})
 		if found.State != v1.ClusterCurrent {
@@ -162,8 +162,8 @@ func TestWhoMayDeleteACoreAddonFailsNoCluster(t *testing.T) {
 	}
 }
 
-// TestRemovalsThatWaitAreHeld turns red when a removal that nobody approved goes with its cluster's move, or when what is removed is
-// pinned in the same pass, which would make it anew.
+// TestRemovalsThatWaitAreHeld fails when a removal without approval is part of its cluster's move, or when a removed
+// installation is pinned in the same reconciliation, which would recreate it.
 func TestRemovalsThatWaitAreHeld(t *testing.T) {
 	offered := &offers{kkp: "2.31.0", entries: map[string]*catalogue.Entry{"net": entryOf(t, "net", [2]string{"2.0.0", "registry.example/net:2"})}}
 	old := pinnedTo("old", "1.0.0", "x", func(live *v1.AddonInstallation) {
@@ -179,16 +179,17 @@ func TestRemovalsThatWaitAreHeld(t *testing.T) {
 		want     string
 	}{{false, "[hold old 1.0.0 move net 2.0.0]"}, {true, "[move net 2.0.0 remove old]"}} {
 		moves := made.moving(allowed(test.approved))
-		if told := tellMove(&moves); told != test.want {
-			t.Errorf("approved %t: it writes %s, want %s", test.approved, told, test.want)
+		if reported := reportMove(&moves); reported != test.want {
+			t.Errorf("approved %t: it writes %s, want %s", test.approved, reported, test.want)
 		}
 	}
-	if told := tellMove(&made.hold); told != "[hold old 1.0.0]" {
-		t.Errorf("before its move it writes %s", told)
+	if reported := reportMove(&made.hold); reported != "[hold old 1.0.0]" {
+		t.Errorf("before its move it writes %s", reported)
 	}
 }
 
-// TestAClusterThatIsBeingMadeIsNew: Red when a cluster without a network waits for its wave, or when one that is old goes first.
+// TestAClusterThatIsBeingMadeIsNew fails when a cluster without a network waits for its wave, or when an old one
+// moves first.
 func TestAClusterThatIsBeingMadeIsNew(t *testing.T) {
 	since := func(live *v1.AddonInstallation) {
 		live.CreationTimestamp = metav1.NewTime(noon.Add(time.Second))
@@ -216,8 +217,8 @@ func TestAClusterThatIsBeingMadeIsNew(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotKnownOfTheSeedHoldsAnItem turns red when an item that selects by the name of the seed removes or makes something where that is
-// not known.
+// TestWhatIsNotKnownOfTheSeedHoldsAnItem fails when an item that selects by the name of the seed removes or creates
+// an installation while that is unknown.
 func TestWhatIsNotKnownOfTheSeedHoldsAnItem(t *testing.T) {
 	kkp := fullCluster()
 	bare(kkp)
@@ -245,19 +246,19 @@ func TestWhatIsNotKnownOfTheSeedHoldsAnItem(t *testing.T) {
 	}
 }
 
-// TestAPassOverTheSetCostsTheSameInLargeFleets turns red when an event of one cluster walks over all.
-func TestAPassOverTheSetCostsTheSameInLargeFleets(t *testing.T) {
+// TestAReconciliationOfTheSetCostsTheSameInLargeFleets fails when an event of one cluster visits all.
+func TestAReconciliationOfTheSetCostsTheSameInLargeFleets(t *testing.T) {
 	cost := func(clusters int) float64 {
 		r := New(Dependencies{})
 		f := &setFacts{coreCopy: coreCopy{set: &v1.AddonSet{}}}
 		f.run = begin(f.set, time.Second)
 		f.run.counted, f.run.paused = true, false
 		r.staging.run = f.run
-		current := waves.Standing{Standing: rollout.Standing{State: v1.ClusterCurrent}}
+		current := waves.ClusterStatus{ClusterStatus: rollout.ClusterStatus{State: v1.ClusterCurrent}}
 		put := func(name string) {
-			f.run.known(target.Ref{Kind: target.KindKKP, Namespace: "cluster-" + name, Name: name}).Stand(current, time.Time{}, noon)
+			f.run.known(target.Ref{Kind: target.KindKKP, Namespace: "cluster-" + name, Name: name}).SetStatus(current, time.Time{}, noon)
 			f.run.guard.Note(name, waves.Holding{Installations: 1}, nil)
-			f.run.tally.Put(name, current.Standing)
+			f.run.tally.Put(name, current.ClusterStatus)
 		}
 		for i := range clusters {
 			put(fmt.Sprint("c", i))
@@ -275,8 +276,8 @@ func TestAPassOverTheSetCostsTheSameInLargeFleets(t *testing.T) {
 	}
 }
 
-// TestWhatCantBeChangedIsBlocked: the list gives an item another namespace. Red when a cluster's move writes it, or waits for it, when the
-// cluster does not say so, and when the installation loses its pin.
+// TestWhatCantBeChangedIsBlocked: the list gives an item another namespace. The test fails when a cluster's move
+// writes it, or waits for it, when the cluster does not report it, and when the installation loses its pin.
 func TestWhatCantBeChangedIsBlocked(t *testing.T) {
 	offered := &offers{kkp: "2.31.0", entries: map[string]*catalogue.Entry{"net": entryOf(t, "net", [2]string{"2.0.0", "registry.example/net:2"})}}
 	for name, live := range map[string]v1.AddonInstallation{
@@ -292,8 +293,8 @@ func TestWhatCantBeChangedIsBlocked(t *testing.T) {
 			want = "[hold net 1.0.0]"
 		}
 		moves := made.moving(allowed(true))
-		if told, held := tellMove(&moves), tellMove(&made.hold); told != want || held != want {
-			t.Errorf("%s: it writes %s, and %s before its move, want %s", name, told, held, want)
+		if reported, held := reportMove(&moves), reportMove(&made.hold); reported != want || held != want {
+			t.Errorf("%s: it writes %s, and %s before its move, want %s", name, reported, held, want)
 		}
 		for _, one := range moves.apply {
 			if one.wanted.spec.TargetNamespace != live.Spec.TargetNamespace || one.wanted.spec.AddonRef.Digest != "old" {
@@ -306,8 +307,8 @@ func TestWhatCantBeChangedIsBlocked(t *testing.T) {
 	}
 }
 
-// TestWhatIsChangedOnItsWayIsNoNewMove: something pauses what the set wrote, which is not applied yet. Red when putting that back is a
-// move: its time would begin anew with each try.
+// TestWhatIsChangedOnItsWayIsNoNewMove: a policy pauses an installation of the set, which is not applied yet. The
+// test fails when reverting that is a move: its time would restart with each try.
 func TestWhatIsChangedOnItsWayIsNoNewMove(t *testing.T) {
 	entry := entryOf(t, "net", [2]string{"2.0.0", "registry.example/net:2"})
 	_, origin := entry.Version("2.0.0")
@@ -317,12 +318,13 @@ func TestWhatIsChangedOnItsWayIsNoNewMove(t *testing.T) {
 	})
 	made := stageFor(&offers{kkp: "2.31.0", entries: map[string]*catalogue.Entry{"net": entry}}, placeWith(listing("net"), live))
 	moves := made.moving(allowed(true))
-	if told := tellMove(&moves); told != "[hold net 2.0.0]" || len(made.changes) > 0 {
-		t.Errorf("it writes %s, and changes %+v", told, made.changes)
+	if reported := reportMove(&moves); reported != "[hold net 2.0.0]" || len(made.changes) > 0 {
+		t.Errorf("it writes %s, and changes %+v", reported, made.changes)
 	}
 }
 
-// TestABasisIsTakenOnce turns red when each pass takes the basis of a revision anew after an edit of a catalogue that changes nothing.
+// TestABasisIsTakenOnce fails when each reconciliation computes the basis of a revision again after an edit of a
+// catalogue without effect.
 func TestABasisIsTakenOnce(t *testing.T) {
 	offering := func() *offers {
 		return &offers{
@@ -354,8 +356,9 @@ func TestABasisIsTakenOnce(t *testing.T) {
 	}
 }
 
-// TestACoreSetBridgesAnUpgrade: while the control plane waits for add-ons, a Core set goes to what fits both sides of the upgrade, now.
-// Red when it goes by the version above alone, and when the move waits for a place.
+// TestACoreSetBridgesAnUpgrade: while the control plane waits for add-ons, a Core set moves at once to versions that
+// fit both sides of the upgrade. The test fails when only the later version counts, and when the move waits for a
+// place.
 func TestACoreSetBridgesAnUpgrade(t *testing.T) {
 	entry := entryOf(t, "net", [2]string{"1.0.0", "registry.example/net:1"}, [2]string{"1.1.0", "registry.example/net:2"},
 		[2]string{"1.2.0", "registry.example/net:3"})
@@ -391,8 +394,8 @@ func TestACoreSetBridgesAnUpgrade(t *testing.T) {
 	}
 }
 
-// TestRemovalsOfTheListNameTheirItem turns red when the guard can't tell that the last installation of an item of the list goes, and when what
-// a rule takes away, as for another network plugin, waits for that.
+// TestRemovalsOfTheListNameTheirItem fails when the guard can't determine that the last installation of an item of
+// the list is removed, and when a removal by a rule, as for another network plugin, waits for that.
 func TestRemovalsOfTheListNameTheirItem(t *testing.T) {
 	byRule := func(live *v1.AddonInstallation) { live.Annotations[v1.AnnotationCoreOrigin] = v1.OriginRule }
 	from := &offers{list: listing("dns"), entries: map[string]*catalogue.Entry{"dns": entryOf(t, "dns", [2]string{"1.0.0", "registry.example/dns:1.0.0"})}}

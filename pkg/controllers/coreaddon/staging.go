@@ -11,24 +11,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/backoff"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/installation"
-	"github.com/trellis-addons/trellis/pkg/rollout"
-	"github.com/trellis-addons/trellis/pkg/target"
-	"github.com/trellis-addons/trellis/pkg/waves"
+	"github.com/trellis-addons/trellis/pkg/base/backoff"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
+	"github.com/trellis-addons/trellis/pkg/fleet/installation"
+	"github.com/trellis-addons/trellis/pkg/fleet/rollout"
+	"github.com/trellis-addons/trellis/pkg/fleet/waves"
 )
 
-// staging is what is known of the Core set and its clusters. Nothing is called under its mutex but
-// caches.
+// staging is the memory about the Core set and its clusters. Under its mutex only caches are called.
 type staging struct {
 	mutex sync.Mutex
-	// run is the set that is carried out; nil: none.
+	// run is the set that is carried out; nil if there is none.
 	run     *running
 	written waves.Written
-	// touched are clusters that had a pass since they were counted.
+	// touched are clusters that were reconciled since they were counted.
 	touched map[cluster.Key]bool
-	// seed is the name of the seed, as clusters without a set were last looked at.
+	// seed is the name of the seed at the last reconciliation of clusters without a set.
 	seed           string
 	sets, clusters workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
@@ -36,52 +35,52 @@ type staging struct {
 // running is a Core set that is carried out.
 type running struct {
 	uid types.UID
-	// generation of the copy that was looked at last; spec is the last one that could be read.
+	// generation is that of the copy that was read last; spec is the last valid one.
 	generation int64
 	spec       v1.AddonSetSpec
-	// invalid is why the spec of that generation can't be read; nil as a rule.
+	// invalid is why the spec of that generation can't be read; usually nil.
 	invalid error
 	paused  bool
 	// leaveOut are the clusters that annotation leave-out names.
 	leaveOut rollout.LeaveOut
 	settings
-	// basis is what the revision was taken from; nil before. seen are the offers that it was
-	// compared with last: an edit of a catalogue may change nothing.
+	// basis is the content that the revision was taken from; nil before. seen are the offers of the last comparison: an
+	// edit of a catalogue may have no effect.
 	basis *basis
 	seen  *offers
-	// revision is in the status of the copy, and when it began.
+	// revision is the one in the status of the copy; startedAt of settings is its start.
 	revision string
-	// counted says that every cluster was counted, with these offers and this revision.
+	// counted says that every cluster was counted with these offers and this revision.
 	counted bool
 	tally   *rollout.Tally
-	// clusters are those in the tally, and keys theirs by the name that they have there.
+	// clusters are those in the tally, keys their keys by the name that they have there.
 	clusters map[cluster.Key]*known
 	keys     map[string]cluster.Key
-	// granted are clusters that were granted places: a halt looks at no others.
+	// granted are clusters that were granted places: a halt checks no others.
 	granted map[cluster.Key]bool
-	// guard says which removals wait: what is out of rules, list or catalogues goes with its
-	// cluster's move.
+	// guard says which removals wait: an add-on that rules, list or catalogues drop is removed with its cluster's
+	// move.
 	guard    waves.Guard
 	decision rollout.Decision
-	// shown is the status that was written last, and writes say when the next one may be written.
+	// shown is the last written status, and writes says when the next write is allowed.
 	shown  v1.AddonSetStatus
 	writes backoff.Writes
 }
 
-// known is what is kept of one cluster.
+// known is the memory about one cluster.
 type known struct {
-	// name among all clusters of the seed.
+	// name is unique among all clusters of the seed.
 	name string
 	waves.Move
-	// repairs says that something is to be written that changes nothing in the user cluster.
+	// repairs says that a write is due which does not affect the user cluster.
 	repairs bool
-	// closed says that its namespace is being deleted, or is gone: nothing is written there.
+	// closed says that its namespace is being deleted or does not exist: nothing is written there.
 	closed bool
-	// waits says that a pass came between a write at once and the count of it, and held all as it is.
+	// waits says that a reconciliation ran before an immediate write was counted, and changed nothing.
 	waits bool
 }
 
-// settings are what a set has for all clusters.
+// settings are a set's settings for all clusters.
 type settings struct {
 	offers   *offers
 	strategy rollout.Strategy
@@ -93,12 +92,12 @@ type settings struct {
 	startedAt time.Time
 }
 
-// groupOf a cluster.
+// groupOf is the group of a cluster.
 func (s *settings) groupOf(found target.Description) rollout.Group {
 	return s.strategy.Groups[s.strategy.GroupOf(cluster.Labels(found, s.seed))]
 }
 
-// placeOf a cluster, with what it is to have and what is there.
+// placeOf is a cluster with its set and its installations.
 func (s *settings) placeOf(found target.Description, wants set, installations []v1.AddonInstallation) place {
 	made := place{
 		ref: found.Ref, k8s: found.KubernetesVersion, next: found.Next(), waits: found.Waits(), set: wants, installations: installations,
@@ -110,11 +109,10 @@ func (s *settings) placeOf(found target.Description, wants set, installations []
 	return made
 }
 
-// inForce is what a pass over a cluster knows of the Core set.
+// inForce is the part of the Core set that a cluster's reconciliation uses.
 type inForce struct {
 	settings
-	// mayMove says that the cluster is written as the set has it now, mayMake that it gets what is
-	// not there.
+	// mayMove says that the cluster is written as the set is now, mayMake that missing installations are created.
 	mayMove, mayMake bool
 	mayRemove        func(*v1.AddonInstallation) bool
 	pace             installation.Pace
@@ -124,28 +122,28 @@ type inForce struct {
 // requestOfSet is the one request of the queue of sets.
 var requestOfSet = reconcile.Request{NamespacedName: types.NamespacedName{Name: "core"}}
 
-// wakeSet has the set look at its clusters. The mutex is held.
+// wakeSet enqueues the set. The caller holds the mutex.
 func (s *staging) wakeSet() {
 	if s.sets != nil {
 		s.sets.Add(requestOfSet)
 	}
 }
 
-// wake a cluster. The mutex is held.
+// wake enqueues a cluster. The caller holds the mutex.
 func (s *staging) wake(of cluster.Key) {
 	if s.clusters != nil {
 		s.clusters.Add(reconcile.Request{NamespacedName: of})
 	}
 }
 
-// wakeAfter has a cluster looked at again when time alone may have changed it. The mutex is held.
+// wakeAfter enqueues a cluster for when the time alone may have changed it. The caller holds the mutex.
 func (s *staging) wakeAfter(of cluster.Key, rest time.Duration) {
 	if s.clusters != nil {
 		s.clusters.AddAfter(reconcile.Request{NamespacedName: of}, rest)
 	}
 }
 
-// close says whether a cluster's namespace is one to write to.
+// close stores whether a cluster's namespace is closed to writes.
 func (s *staging) close(of cluster.Key, closed bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -154,14 +152,14 @@ func (s *staging) close(of cluster.Key, closed bool) {
 	}
 }
 
-// isActive says whether there is a Core set.
+// isActive reports whether there is a Core set.
 func (s *staging) isActive() bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return s.run != nil
 }
 
-// touch has a cluster counted again after a pass over it, which wrote what it could.
+// touch makes a cluster be counted again after its reconciliation.
 func (s *staging) touch(of cluster.Key, refused *refusedWrite, now time.Time) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -179,15 +177,15 @@ func (s *staging) touch(of cluster.Key, refused *refusedWrite, now time.Time) {
 	s.wakeSet()
 }
 
-// over puts what was written in a cluster over what the cache has.
+// over merges the written installations of a cluster into those of the cache.
 func (s *staging) over(of cluster.Key, cached []v1.AddonInstallation) []v1.AddonInstallation {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return s.overlaid(of, cached)
 }
 
-// overlaid is over with the mutex held. Of what was deleted the cache may still have the
-// protection, which went first.
+// overlaid is over for a caller that holds the mutex. For a deleted installation, the cache may still show the
+// protection, which was removed first.
 func (s *staging) overlaid(of cluster.Key, cached []v1.AddonInstallation) []v1.AddonInstallation {
 	if len(s.written[of]) == 0 {
 		return cached
@@ -213,8 +211,8 @@ func (s *staging) overlaid(of cluster.Key, cached []v1.AddonInstallation) []v1.A
 	return merged
 }
 
-// unseen are the names in a cluster that were written a while ago and that the cache does not
-// have. While something is missing the cluster is looked at again.
+// unseen are names in a cluster that were written a while ago and that the cache does not have. While one is missing,
+// the cluster is reconciled again.
 func (s *staging) unseen(of cluster.Key, cached []v1.AddonInstallation, now time.Time) []string {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -229,15 +227,15 @@ func (s *staging) unseen(of cluster.Key, cached []v1.AddonInstallation, now time
 	return s.written.Unseen(of, listed, now)
 }
 
-// settle what the API server has of an installation that was written.
+// settle stores the API server's answer about an installation that was written.
 func (s *staging) settle(of cluster.Key, name string, found waves.Answer, now time.Time) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.written.Settle(of, name, found, now)
 }
 
-// inForceFor a cluster pass; nil where the set is not counted yet, so that nothing is to be
-// written. A cluster that may move counts as being written from here.
+// inForceFor returns the set for a cluster's reconciliation; nil if the set is not counted yet, so that nothing may
+// be written. A cluster that may move counts as being written from here.
 func (s *staging) inForceFor(of coreCopy, in cluster.Key, now time.Time) *inForce {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -246,10 +244,10 @@ func (s *staging) inForceFor(of coreCopy, in cluster.Key, now time.Time) *inForc
 		return nil
 	}
 	one := run.clusters[in]
-	if one == nil { // it is counted first
+	if one == nil { // it must be counted first
 		return nil
 	}
-	one.Recall(run.decision.Open) // the pass ends in a count
+	one.Recall(run.decision.Open) // the reconciliation ends in a count
 	found := &inForce{
 		settings: run.settings, at: now, mayRemove: run.guard.Allowed(),
 		mayMove: !run.paused && one.IsGranted(),
@@ -262,7 +260,7 @@ func (s *staging) inForceFor(of coreCopy, in cluster.Key, now time.Time) *inForc
 	return found
 }
 
-// moved says that the writes of a cluster's move are through.
+// moved says that all writes of a cluster's move are made.
 func (s *staging) moved(of cluster.Key) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -271,8 +269,8 @@ func (s *staging) moved(of cluster.Key) {
 	}
 }
 
-// planStage puts what is for now in the place of the ordinary plan: until its move, what the
-// cluster has is the set.
+// planStage replaces the ordinary plan with the present stage: until its move, the cluster's installations are the
+// set.
 func (r *Reconciler) planStage(f *facts) {
 	group := f.inForce.groupOf(f.cluster)
 	f.inForce.pace = installation.Pace{Soak: group.Soak, Deadline: group.ProgressDeadline}
@@ -287,7 +285,7 @@ func (r *Reconciler) planStage(f *facts) {
 	}
 }
 
-// noteWritten keeps what the API server answered, until the cache has it.
+// noteWritten stores the API server's answer until the cache has it.
 func (r *Reconciler) noteWritten(f *facts, answer *v1.AddonInstallation, removed bool) {
 	r.staging.mutex.Lock()
 	defer r.staging.mutex.Unlock()
@@ -297,18 +295,17 @@ func (r *Reconciler) noteWritten(f *facts, answer *v1.AddonInstallation, removed
 	}
 }
 
-// noteRefused keeps that a write failed, whatever it failed by.
+// noteRefused stores a failed write, with any error.
 func (r *Reconciler) noteRefused(f *facts, name string, err error) {
 	f.refused = &refusedWrite{name: name, err: err}
 }
 
-// noteAnswer keeps what a call to the API server left that failed. Where it had no answer, the API
-// server is asked before the next write.
+// noteAnswer stores that a failed call had no answer: the API server is asked before the next write.
 func (r *Reconciler) noteAnswer(f *facts, name string, err error) {
 	if f.inForce == nil || !waves.IsUnanswered(err) {
 		return
 	}
 	r.staging.mutex.Lock()
 	defer r.staging.mutex.Unlock()
-	r.staging.written.Doubt(f.key(), name, r.Clock.Now())
+	r.staging.written.MarkUnknown(f.key(), name, r.Clock.Now())
 }

@@ -20,8 +20,8 @@ import (
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
-// RS10: A process whose caches are behind, or empty, removes no core add-on.
-// Red when the Cluster, or the custom list, is not asked for past the cache before a removal.
+// TestStaleListsRemoveNoCoreAddon (RS10): A process whose caches are stale, or empty, removes no core add-on. The
+// test fails when the Cluster, or the custom list, is not read past the cache before a removal.
 func TestStaleListsRemoveNoCoreAddon(t *testing.T) {
 	w := newWorld(t)
 	of := w.cluster("stale")
@@ -74,7 +74,7 @@ func TestStaleListsRemoveNoCoreAddon(t *testing.T) {
 			})
 		})
 	}
-	w.start() // what is to go goes
+	w.start() // unwanted ones are removed
 	w.listed("[" + first + "]")
 	expect.Gone(t, w.seed, installationOf(of, "logs"))
 }
@@ -92,8 +92,9 @@ func (w *world) coreList() (item any) {
 	return item
 }
 
-// RS10: What a Core set stages is not removed at once by a process whose cache lacks the set.
-// Red when a removal outside of a Core set does not ask for copies past the cache.
+// TestACacheWithoutTheCoreSetRemovesNothingAtOnce (RS10): A process whose cache lacks the Core set does not remove at
+// once the installations that the set stages. The test fails when a removal outside of a Core set does not read
+// copies past the cache.
 func TestACacheWithoutTheCoreSetRemovesNothingAtOnce(t *testing.T) {
 	w := newWorld(t)
 	of := w.cluster("unstaged")
@@ -119,9 +120,9 @@ func TestACacheWithoutTheCoreSetRemovesNothingAtOnce(t *testing.T) {
 	})
 }
 
-// RS40: A process whose cache has the Core set from before a revision goes on with that one. Red when it begins it anew, by which
-// failures are forgotten.
-func TestACoreRevisionThatTheCacheLacksIsNotBegunAnew(t *testing.T) {
+// TestACoreRevisionThatTheCacheLacksIsNotBegunAgain (RS40): A process whose cache has the Core set from before a
+// revision continues with that revision. The test fails when it begins the revision again, which forgets failures.
+func TestACoreRevisionThatTheCacheLacksIsNotBegunAgain(t *testing.T) {
 	w := newWorld(t)
 	player, _ := w.content("a")
 	clusters := w.clusters(3)
@@ -135,7 +136,7 @@ func TestACoreRevisionThatTheCacheLacksIsNotBegunAnew(t *testing.T) {
 	w.content("b")
 	expect.Eventually(t, expect.Patience, func() error { return w.revised(of, &before) })
 	stop()
-	expect.Eventually(t, expect.Patience, func() error { // what begins now begins in another second
+	expect.Eventually(t, expect.Patience, func() error { // later starts are in another second
 		if !time.Now().After(of.Status.StartedAt.Time) {
 			return errors.New("it is the second in which the revision began")
 		}
@@ -178,7 +179,7 @@ func (w *world) raw(of *v1.AddonSet) (item any) {
 	return item
 }
 
-// asks notes a call for one object.
+// asks records a call for one object.
 type asks struct {
 	next   http.RoundTripper
 	object string
@@ -193,8 +194,8 @@ func (a asks) RoundTrip(request *http.Request) (*http.Response, error) {
 	return a.next.RoundTrip(request)
 }
 
-// TestWhatACacheDoesNotHaveYetIsNotWrittenAgain: passes that come before the cache has what was written go by what was written. Red when
-// that is remembered under a Core set alone.
+// TestWhatACacheDoesNotHaveYetIsNotWrittenAgain: reconciliations before the cache has a write use the written object.
+// The test fails when it is stored only under a Core set.
 func TestWhatACacheDoesNotHaveYetIsNotWrittenAgain(t *testing.T) {
 	w := newWorld(t)
 	w.merged(v1.CatalogueCore, "rbac")

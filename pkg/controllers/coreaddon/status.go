@@ -10,14 +10,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/installation"
-	"github.com/trellis-addons/trellis/pkg/text"
+	"github.com/trellis-addons/trellis/pkg/base/text"
+	"github.com/trellis-addons/trellis/pkg/fleet/installation"
 )
 
-// namedAtMost bounds how many installations a message names.
+// namedAtMost is the maximum number of installations in a message.
 const namedAtMost = 3
 
-// countsOf the plan, for status.core.
+// countsOf are the counts of the plan, for status.core.
 func countsOf(p *plan) v1.CoreAddonCounts {
 	counts := v1.CoreAddonCounts{Total: int32(p.total), Missing: int32(len(p.missing) + len(p.unknown))}
 	for _, member := range p.members {
@@ -31,12 +31,12 @@ func countsOf(p *plan) v1.CoreAddonCounts {
 	return counts
 }
 
-// isUnfit says whether no version of an installation's add-on fits its cluster.
+// isUnfit reports whether no version of an installation's add-on fits its cluster.
 func isUnfit(installation *v1.AddonInstallation) bool {
 	return meta.IsStatusConditionFalse(installation.Status.Conditions, v1.ConditionCompatible)
 }
 
-// conditionOf is AddonsReady for a cluster: the worst finding counts.
+// conditionOf is AddonsReady for a cluster: the worst finding decides.
 func conditionOf(f *facts) metav1.Condition {
 	say := func(status metav1.ConditionStatus, reason, format string, arguments ...any) metav1.Condition {
 		return metav1.Condition{Type: v1.ConditionAddonsReady, Status: status, Reason: reason, Message: fmt.Sprintf(format, arguments...)}
@@ -46,10 +46,10 @@ func conditionOf(f *facts) metav1.Condition {
 	switch {
 	case f.terminating:
 		return say(metav1.ConditionFalse, v1.ReasonNamespaceTerminating,
-			"namespace %q is being deleted while its cluster lives: core add-ons stay in the cluster, and none is added", f.asked.Namespace)
+			"namespace %q is being deleted and its cluster is not: core add-ons stay in the cluster, and none is added", f.asked.Namespace)
 	case len(f.plan.taken) > 0:
 		return say(metav1.ConditionFalse, v1.ReasonNameTaken,
-			"AddonInstallation %q is not a core add-on and has the name of one: delete it, and create it again under another name", f.plan.taken[0])
+			"AddonInstallation %q is not a core add-on, but has the name of one: delete it, and create it again under another name", f.plan.taken[0])
 	case len(f.failures) > 0:
 		name := slices.Sorted(maps.Keys(f.failures))[0]
 		return say(metav1.ConditionFalse, v1.ReasonFailed, "%s", f.failures[name])
@@ -76,11 +76,11 @@ func conditionOf(f *facts) metav1.Condition {
 }
 
 func readyText(counts v1.CoreAddonCounts) string {
-	return fmt.Sprintf("%d of %d wanted core add-ons are ready", counts.Ready, counts.Total)
+	return fmt.Sprintf("%d of %d desired core add-ons are ready", counts.Ready, counts.Total)
 }
 
-// missingText names what no catalogue has. A rule that finds no add-on is as it should be: a platform offers
-// what it offers. Each add-on of the list is wanted.
+// missingText names add-ons that no catalogue has. A rule without an add-on is no problem: a platform chooses its
+// add-ons. Every add-on of the list is required.
 func missingText(p *plan) string {
 	var found strings.Builder
 	for _, one := range []struct {
@@ -94,7 +94,7 @@ func missingText(p *plan) string {
 	return found.String()
 }
 
-// unknownText says which part of the set is not known; empty where all is.
+// unknownText says which part of the set is unknown; empty if none is.
 func unknownText(f *facts) string {
 	if f.set.refused != "" {
 		return f.set.refused
@@ -103,13 +103,13 @@ func unknownText(f *facts) string {
 		return held + "; it stays as it is"
 	}
 	if orphans := orphansOf(f); len(orphans) > 0 {
-		return fmt.Sprintf("there is no ConfigMap %q any more, which brought %s: they stay as they are; put it back, or one with an empty list "+
-			"(%s: '[]'), which removes them", ListName, text.Names(orphans, namedAtMost), ListKey)
+		return fmt.Sprintf("ConfigMap %q, which listed %s, no longer exists: these add-ons stay as they are; create the "+
+			"ConfigMap again, or with an empty list (%s: '[]') to remove them", ListName, text.Names(orphans, namedAtMost), ListKey)
 	}
 	return ""
 }
 
-// orphansOf are the members from a list that does not exist any more, sorted.
+// orphansOf are the members from a deleted list, sorted.
 func orphansOf(f *facts) []string {
 	if !f.set.keepListed {
 		return nil
@@ -141,11 +141,11 @@ func notReady(p *plan) []string {
 	return names
 }
 
-// heldText says which add-on is not known to be wanted; empty where all are known.
+// heldText names an add-on of which it is unknown whether the cluster should have it; empty if there is none.
 func heldText(s *set) string {
 	names := slices.Sorted(maps.Keys(s.held))
 	if len(names) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("whether the cluster is to have %s can't be told: %s", names[0], s.held[names[0]])
+	return fmt.Sprintf("it can't be determined whether the cluster should have %s: %s", names[0], s.held[names[0]])
 }

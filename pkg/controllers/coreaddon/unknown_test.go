@@ -10,24 +10,25 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
-// Red when AddonsReady is True while an add-on of the list is in no catalogue, when the list is not told of it, and when what a rule does not
-// find counts as well.
+// TestAListedAddonThatNoCatalogueHasIsNotReady fails when AddonsReady is True while an add-on of the list is in no
+// catalogue, when that is not reported on the list, and when an add-on that a rule does not find counts as well.
 func TestAListedAddonThatNoCatalogueHasIsNotReady(t *testing.T) {
 	w := newWorld(t)
 	of := w.cluster("slip")
 	w.merged(v1.CatalogueCustom, "firewall")
 	w.listed(`[{name: firewall, addonRef: {name: firewal}, targetNamespace: net}]`)
 	w.start()
-	w.expectList(of, "False "+v1.ReasonAddonUnknown, "good", "0 of 5 wanted", "1 is in no catalogue: firewal", "4 are in no Core catalogue: ")
+	w.expectList(of, "False "+v1.ReasonAddonUnknown, "good", "0 of 5 desired", "1 is in no catalogue: firewal", "4 are in no Core catalogue: ")
 	w.event(v1.EventAddonUnknown, `item "firewall": no catalogue has add-on "firewal": is "firewall" meant?`)
 	w.listed(`[{name: firewall, addonRef: {name: firewall}, targetNamespace: net}]`)
 	made := w.exists(of, "firewall")
 	w.said(made, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonReady)
-	w.expectList(of, "True "+v1.ReasonCoreAddonsReady, "good", "1 of 5 wanted", "4 are in no Core catalogue: ")
+	w.expectList(of, "True "+v1.ReasonCoreAddonsReady, "good", "1 of 5 desired", "4 are in no Core catalogue: ")
 }
 
-// Red when an item of the list that names no namespace is refused, gets another one than the catalogue's, is written again and again, or is
-// taken to another namespace when the catalogue names that.
+// TestAnItemOfTheListIsInstalledWhereTheCatalogueSays fails when an item of the list that names no namespace is
+// refused, gets another one than the catalogue's, is written repeatedly, or moves to another namespace when the
+// catalogue names one.
 func TestAnItemOfTheListIsInstalledWhereTheCatalogueSays(t *testing.T) {
 	w := newWorld(t)
 	of := w.cluster("spaceless")

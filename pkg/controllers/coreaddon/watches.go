@@ -25,25 +25,25 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
 )
 
-// SetupWithManager registers the controller. The manager's cache holds Clusters,
-// AddonInstallations, namespaces (metadata) and the merged catalogues; the custom list and the
-// metadata of available catalogues are in caches of their own.
+// SetupWithManager registers the controller. The manager's cache has Clusters, AddonInstallations, namespaces
+// (metadata) and the merged catalogues; the custom list and the metadata of available catalogues are in their own
+// caches.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	list, err := ownCache(mgr, &corev1.ConfigMap{}, cache.ByObject{
 		Field:      fields.OneTermEqualSelector("metadata.name", ListName),
 		Namespaces: map[string]cache.Config{r.Options.Namespace: {}},
 	})
 	if err != nil {
-		return fmt.Errorf("making the cache of the custom core list: %w", err)
+		return fmt.Errorf("creating the cache of the custom core list: %w", err)
 	}
 	available, err := ownCache(mgr, &v1.AddonCatalogue{}, cluster.HeldAvailable(cache.TransformStripManagedFields()))
 	if err != nil {
-		return fmt.Errorf("making the cache of available catalogues: %w", err)
+		return fmt.Errorf("creating the cache of available catalogues: %w", err)
 	}
 	r.list, r.available = list, available
 	namespaces := loop.Metadata(corev1.SchemeGroupVersion.WithKind("Namespace"))
@@ -56,7 +56,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	inCluster, inNamespace := handler.EnqueueRequestsFromMapFunc(r.clusterOf), handler.EnqueueRequestsFromMapFunc(r.clustersIn)
 	clusters := loop.Register(mgr, "coreaddon", controller.Options{Reconciler: r, MaxConcurrentReconciles: r.Options.Concurrency},
 		source.Func(r.watchMarks),
-		r.Finder.Watch(mgr.GetCache(), cluster.Passes, r.clusterChanged),
+		r.Finder.Watch(mgr.GetCache(), cluster.RequestsFor, r.clusterChanged),
 		source.Kind[client.Object](mgr.GetCache(), &v1.AddonInstallation{}, inCluster, r.installationChanged()),
 		source.Kind[client.Object](mgr.GetCache(), namespaces, inNamespace, terminationChanged()),
 		source.Kind[client.Object](mgr.GetCache(), &v1.AddonCatalogue{}, handler.EnqueueRequestsFromMapFunc(r.allClusters), r.concerns()),
@@ -80,7 +80,7 @@ func (r *Reconciler) watchMarks(ctx context.Context, queue workqueue.TypedRateLi
 	return nil
 }
 
-// ownCache holds one kind under its own restrictions.
+// ownCache caches one kind under its own restrictions.
 func ownCache(mgr manager.Manager, kind client.Object, held cache.ByObject) (cache.Cache, error) {
 	made, err := loop.Cache(mgr, map[client.Object]cache.ByObject{kind: held})
 	if err != nil {
@@ -100,29 +100,29 @@ func (r *Reconciler) clusterOf(ctx context.Context, object client.Object) []reco
 
 // clustersIn enqueues the clusters of a namespace.
 func (r *Reconciler) clustersIn(ctx context.Context, namespace client.Object) []reconcile.Request {
-	return cluster.PassesIn(ctx, r.Finder, namespace.GetName())
+	return cluster.RequestsIn(ctx, r.Finder, namespace.GetName())
 }
 
 // offeredTo enqueues the cluster of an available catalogue.
 func (r *Reconciler) offeredTo(ctx context.Context, available client.Object) []reconcile.Request {
-	return cluster.PassesOfAvailable(ctx, r.Finder, available)
+	return cluster.RequestsOfAvailable(ctx, r.Finder, available)
 }
 
 // allClusters enqueues all clusters.
 func (r *Reconciler) allClusters(ctx context.Context, _ client.Object) []reconcile.Request {
 	clusters, err := r.Finder.List(ctx)
 	if err != nil {
-		log.FromContext(ctx).Error(err, "listing clusters to wake")
+		log.FromContext(ctx).Error(err, "listing clusters to reconcile")
 		return nil
 	}
 	var requests []reconcile.Request
 	for i := range clusters {
-		requests = append(requests, cluster.Passes(ctx, clusters[i])...)
+		requests = append(requests, cluster.RequestsFor(ctx, clusters[i])...)
 	}
 	return requests
 }
 
-// clusterChanged says whether the set depends on a change; KKP writes the status all the time.
+// clusterChanged reports whether a change affects the set; KKP writes the status all the time.
 func (r *Reconciler) clusterChanged(before, after target.Description) bool {
 	if before.KubernetesVersion != after.KubernetesVersion || r.staging.isActive() && (before.APIServerUp != after.APIServerUp ||
 		before.Waits() != after.Waits() || !slices.Equal(before.Next(), after.Next())) {
@@ -132,9 +132,9 @@ func (r *Reconciler) clusterChanged(before, after target.Description) bool {
 		!maps.Equal(before.Labels, after.Labels) || rulesConcern(before, after)
 }
 
-// installationChanged passes on what a pass reads: of a status, changes of conditions Ready and
-// Compatible; of an installation that is not ours, only that one with the name of a core add-on's
-// comes or goes. A list that names another one enqueues all clusters.
+// installationChanged passes changes that a reconciliation reads: of a status, those of conditions Ready and
+// Compatible; of a foreign installation, only its creation and deletion, if it has the name of a core add-on's. A
+// list that names another add-on enqueues all clusters.
 func (r *Reconciler) installationChanged() predicate.Predicate {
 	comes := func(object client.Object) bool {
 		one, isInstallation := object.(*v1.AddonInstallation)
@@ -150,7 +150,7 @@ func (r *Reconciler) installationChanged() predicate.Predicate {
 	}, UpdateFunc: r.isUpdated}
 }
 
-// isUpdated says whether an update changes what a pass reads.
+// isUpdated reports whether an update changes something that a reconciliation reads.
 func (r *Reconciler) isUpdated(e event.UpdateEvent) bool {
 	before, isInstallation := e.ObjectOld.(*v1.AddonInstallation)
 	after, isInstallationToo := e.ObjectNew.(*v1.AddonInstallation)
@@ -178,37 +178,37 @@ func conditionChanged(before, after *v1.AddonInstallation, kind string) bool {
 	return was.Status != is.Status || was.Reason != is.Reason || was.ObservedGeneration != is.ObservedGeneration
 }
 
-// terminationChanged passes a namespace on that appears, begins to terminate, or is gone.
+// terminationChanged passes events of namespaces that are created, begin to terminate, or are deleted.
 func terminationChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
 	}}
 }
 
-// comesOrGoes ignores updates: they are our own and the addon controller's.
+// comesOrGoes ignores updates: they come from this controller and the addon controller.
 func comesOrGoes() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
 }
 
-// interests says whether a rule or the list in force names an add-on, or its installation, so.
+// interests reports whether a rule or the list in force has this name for an add-on or its installation.
 func (r *Reconciler) interests(name string) bool {
 	listed := r.interesting.Load()
 	return isRuled(name) || listed != nil && (*listed)[name]
 }
 
-// interestsIn says whether an installation has, or may have, the name of a core add-on's in its cluster:
-// what is named with it, and is cut, tells no item.
+// interestsIn reports whether an installation has, or may have, the name of a core add-on's in its cluster: a
+// shortened name does not show its item.
 func (r *Reconciler) interestsIn(one *v1.AddonInstallation) bool {
-	item, isTold := one.Name, true
+	item, isItem := one.Name, true
 	if asked := target.InstalledIn(one); asked.Name != "" {
 		asked.Kind = target.KindClusterAPI
-		item, isTold = asked.ItemOf(one.Name)
+		item, isItem = asked.ItemOf(one.Name)
 	}
-	return !isTold || r.interests(item) || r.interests(one.Name)
+	return !isItem || r.interests(item) || r.interests(one.Name)
 }
 
-// concerns passes merged catalogues on that come or go, or change type, of wanted add-ons; or that have
-// a slot, or change it: AddonsReady may wait for what a set made of them.
+// concerns passes merged catalogues of required add-ons that are created, deleted or change type, and those that have
+// a slot, or change it: AddonsReady may wait for an installation of them that a set created.
 func (r *Reconciler) concerns() predicate.Predicate {
 	isAbout := func(object client.Object) bool {
 		one, _ := object.(*v1.AddonCatalogue)

@@ -9,8 +9,8 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// TestInstallationChanged holds which updates of installations wake a pass: those of somebody's
-// never do, however many a cluster has.
+// TestInstallationChanged checks which updates of installations start a reconciliation: those of users' installations
+// never do, for any number of them.
 func TestInstallationChanged(t *testing.T) {
 	ready := func(i *v1.AddonInstallation) {
 		i.Status.Conditions = []metav1.Condition{{Type: v1.ConditionReady, Status: metav1.ConditionTrue}}
@@ -46,8 +46,8 @@ func TestInstallationChanged(t *testing.T) {
 	}
 }
 
-// Red when a user's installation wakes a pass that can't depend on it: a cluster may have thousands
-// of them.
+// TestUsersInstallationThatComes fails when a user's installation starts a reconciliation that can't depend on it: a
+// cluster may have thousands of them.
 func TestUsersInstallationThatComes(t *testing.T) {
 	r := &Reconciler{}
 	r.recordList(nil, listState{Items: []item{{name: "our-ingress", spec: v1.AddonInstallationSpec{AddonRef: v1.AddonReference{Name: "ingress"}}}}})

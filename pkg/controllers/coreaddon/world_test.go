@@ -20,11 +20,11 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/cmd/wiring"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/conditions"
+	"github.com/trellis-addons/trellis/pkg/base/conditions"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
 	"github.com/trellis-addons/trellis/pkg/controllers/coreaddon"
-	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
-	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/fleet/mergedcatalogue"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/given"
@@ -35,8 +35,8 @@ func TestMain(m *testing.M) {
 	fleet.Main(m, fleet.ClusterOptions{Name: "seed"})
 }
 
-// world is a seed with a platform namespace and a catalogue namespace of the test's own. The test
-// plays the controllers beside the one under test.
+// world is a seed with a platform namespace and a catalogue namespace for one test. The test takes the role of the
+// other controllers.
 type world struct {
 	t                   testing.TB
 	platform, catalogue string
@@ -48,17 +48,17 @@ type world struct {
 	// controller is the one that was started last, manager is its manager.
 	controller *coreaddon.Reconciler
 	manager    *kit.Manager
-	// marks tell merged catalogues from others.
+	// marks distinguish merged catalogues from others.
 	marks *mergedcatalogue.Marks
-	// key marks what the distributor writes; nil: there is none.
+	// key is the key of the distributor's marks; nil: there is none.
 	key []byte
 	// beside are Clusters that are not KKP's; nil: there are none.
 	beside *kit.Beside
-	// looks counts how often the controller asks for one cluster, and for all.
+	// looks counts how often the controller reads one cluster, and all.
 	looks looks
 }
 
-// looks counts what a Finder is asked for.
+// looks counts the calls of a Finder.
 type looks struct{ one, all atomic.Int64 }
 
 type lookedAt struct {
@@ -94,7 +94,7 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
-// clear lets everything go that finalizers hold: a test may end with the controller stopped.
+// clear removes all finalizers: a test may end while the controller is stopped.
 func (w *world) clear() {
 	ctx := context.Background()
 	if err := w.seed.DeleteAllOf(ctx, &kkpv1.Cluster{}); err != nil {
@@ -115,8 +115,7 @@ func (w *world) clear() {
 	}
 }
 
-// start runs the controller until the returned function is called, at the latest at the end of the
-// test.
+// start runs the controller until the returned function is called, at the latest at the end of the test.
 func (w *world) start(wraps ...func(http.RoundTripper) http.RoundTripper) (stop func()) {
 	w.t.Helper()
 	config := rest.CopyConfig(fleet.Shared().Cluster("seed").Config)
@@ -140,8 +139,8 @@ func (w *world) start(wraps ...func(http.RoundTripper) http.RoundTripper) (stop 
 	return made.Stop
 }
 
-// steady fails the test unless something holds before and after the Core set and all clusters are reconciled again.
-// They are so twice: what one decides the other may do.
+// steady fails the test unless a condition holds before and after the Core set and all clusters are reconciled again,
+// twice: a decision of one allows writes of the other.
 func (w *world) steady(holds func() error) {
 	w.t.Helper()
 	w.manager.Stays(holds, "coreaddon-set", "coreaddon", "coreaddon-set", "coreaddon")
@@ -150,7 +149,7 @@ func (w *world) steady(holds func() error) {
 // writes counts requests that write AddonInstallations themselves, not their status.
 type writes struct {
 	number atomic.Int64
-	// answer is asked for the answer to such a request where it is set.
+	// answer, if set, is called for the answer to such a request.
 	answer atomic.Pointer[func(*http.Request, http.RoundTripper) (*http.Response, error)]
 }
 
@@ -173,7 +172,7 @@ func (c counted) RoundTrip(request *http.Request) (*http.Response, error) {
 	return c.next.RoundTrip(request)
 }
 
-// cluster makes a Cluster that has every field, with its namespace and an available catalogue.
+// cluster creates a Cluster that has every field, with its namespace and an available catalogue.
 func (w *world) cluster(name string) *kkpv1.Cluster {
 	w.t.Helper()
 	name = fmt.Sprintf("%s-%d", name, worlds)
@@ -191,7 +190,7 @@ func availableOf(of *kkpv1.Cluster) *v1.AddonCatalogue {
 	return given.Available(client.ObjectKey{Namespace: of.Status.NamespaceName, Name: v1.AvailableCatalogue})
 }
 
-// merged makes a merged catalogue of one add-on.
+// merged creates a merged catalogue of one add-on.
 func (w *world) merged(kind v1.CatalogueType, name string) *v1.AddonCatalogue {
 	w.t.Helper()
 	object := given.Merged(w.catalogue, kind, given.Addon(name, v1.AddonVersion{Version: "1.0.0"}))
@@ -216,7 +215,7 @@ func installationOf(of *kkpv1.Cluster, name string) *v1.AddonInstallation {
 	return &v1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Namespace: of.Status.NamespaceName, Name: name}}
 }
 
-// exists waits for a core installation as the controller makes it.
+// exists waits for a core installation as the controller creates it.
 func (w *world) exists(of *kkpv1.Cluster, name string) *v1.AddonInstallation {
 	w.t.Helper()
 	return expect.Object(w.t, w.seed, installationOf(of, name), func(found *v1.AddonInstallation) error {
@@ -231,7 +230,7 @@ func hasProtection(found *v1.AddonInstallation) bool {
 	return slices.Contains(found.Finalizers, v1.FinalizerCoreProtection)
 }
 
-// said writes the condition that the installation controller would.
+// said writes a condition as the installation controller does.
 func (w *world) said(installation *v1.AddonInstallation, kind string, state metav1.ConditionStatus, reason string) {
 	w.t.Helper()
 	expect.ChangeStatus(w.t, w.seed, installation, func(installation *v1.AddonInstallation) {
@@ -241,8 +240,8 @@ func (w *world) said(installation *v1.AddonInstallation, kind string, state meta
 	})
 }
 
-// tells waits for status.core and AddonsReady of a cluster, in words.
-func (w *world) tells(of *kkpv1.Cluster, counts, condition string) *v1.AddonCatalogue {
+// reports waits for status.core and AddonsReady of a cluster, as texts.
+func (w *world) reports(of *kkpv1.Cluster, counts, condition string) *v1.AddonCatalogue {
 	w.t.Helper()
 	return expect.Object(w.t, w.seed, availableOf(of), func(found *v1.AddonCatalogue) error {
 		core := found.Status.Core
@@ -257,15 +256,15 @@ func (w *world) tells(of *kkpv1.Cluster, counts, condition string) *v1.AddonCata
 	})
 }
 
-// event waits for an event that holds the words.
+// event waits for an event that contains the words.
 func (w *world) event(words ...string) {
 	w.t.Helper()
 	expect.Eventually(w.t, expect.Patience, func() error {
 		select {
-		case told := <-w.recorder.Events:
+		case reported := <-w.recorder.Events:
 			for _, word := range words {
-				if !strings.Contains(told, word) {
-					return fmt.Errorf("the event is %q", told)
+				if !strings.Contains(reported, word) {
+					return fmt.Errorf("the event is %q", reported)
 				}
 			}
 			return nil
@@ -275,8 +274,8 @@ func (w *world) event(words ...string) {
 	})
 }
 
-// told waits until the reasons of all events are these. One is told after the status that it is about.
-func (w *world) told(want string) {
+// reported waits until the reasons of all events are these. An event is reported after the status that it is about.
+func (w *world) reported(want string) {
 	w.t.Helper()
 	expect.Recorded(w.t, w.recorder.Events, want)
 }

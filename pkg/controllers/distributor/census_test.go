@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/conditions"
+	"github.com/trellis-addons/trellis/pkg/base/conditions"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/fleet"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/report"
 	"github.com/trellis-addons/trellis/test/expect"

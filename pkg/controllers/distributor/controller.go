@@ -12,14 +12,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/trellis-addons/trellis/pkg/base/fence"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/fleet"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/report"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/seed"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/usage"
-	"github.com/trellis-addons/trellis/pkg/fence"
 	"github.com/trellis-addons/trellis/pkg/fetch"
-	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
 // Options are the controller's settings.
@@ -28,7 +28,7 @@ type Options struct {
 	Namespace string
 	// CatalogueNamespace is that of merged catalogues on seeds. Default: addon-catalogue.
 	CatalogueNamespace string
-	// KKPVersion is the platform's version where a Seed's status has none, as without KKP.
+	// KKPVersion is the platform's version if a Seed's status has none, as without KKP.
 	KKPVersion string
 	// WorkerName restricts the controller to Seeds with that label; empty: those without.
 	WorkerName string
@@ -36,18 +36,18 @@ type Options struct {
 	Resync time.Duration
 	// CountEvery is the time between two counts of a seed's installations. Default: 1 min.
 	CountEvery time.Duration
-	// Clock for back-off and times in status. Default: the real one.
+	// Clock is for back-off and times in status. Default: the real one.
 	Clock clock.WithTicker
 }
 
-// Dependencies are what the controller works with.
+// Dependencies are the clients and settings that the controller uses.
 type Dependencies struct {
-	// Master is the client that NewMaster makes.
+	// Master is the client from NewMaster.
 	Master   *Master
 	Recorder events.EventRecorder
-	// Fence keeps writes to seeds from being sent; nil: there is none.
+	// Fence stops writes to seeds; nil if there is none.
 	Fence *fence.Fence
-	// SecretKeys are the keys of source Secrets that seeds get.
+	// SecretKeys are the keys of source Secrets that are copied to seeds.
 	SecretKeys fetch.SecretKeys
 	Options    Options
 }
@@ -63,9 +63,9 @@ type Reconciler struct {
 	secretKeys fetch.SecretKeys
 
 	readings    readings
-	departed    map[string]time.Time // catalogues in git that are gone, since when
+	departed    map[string]time.Time // deleted catalogues in git, and when they were deleted
 	pace        pace
-	gathering   loop.Gathering // of all that a pass reads
+	gathering   loop.Gathering // of everything that a reconciliation reads
 	revisions   revisions
 	merger      merger
 	owners      owners
@@ -77,18 +77,18 @@ type Reconciler struct {
 	usage       *usage.Ledger
 	checkers    *seed.Checkers
 
-	// former users of Secrets are read once; formerUnkept: they are not written yet.
-	former       catalogue.FormerUsers
-	formerUnkept bool
+	// previous are earlier users of Secrets, read once; previousUnsaved: they are not written yet.
+	previous        catalogue.PreviousUsers
+	previousUnsaved bool
 
-	// passes counts them. setReadings and values are of AddonSets; fleet directs their rollouts.
-	passes      int64
+	// runs counts the reconciliations. setReadings and values are for AddonSets; fleet directs their rollouts.
+	runs        int64
 	setReadings setReadings
 	values      secretReader
 	fleet       *fleet.Director
 }
 
-// New makes the controller.
+// New returns the controller, with defaults for options that are not set.
 func New(dependencies Dependencies) *Reconciler {
 	options := dependencies.Options
 	options.Namespace = cmp.Or(options.Namespace, "kubermatic")
@@ -98,7 +98,7 @@ func New(dependencies Dependencies) *Reconciler {
 	options.Clock = cmp.Or[clock.WithTicker](options.Clock, clock.RealClock{})
 	cached, direct := dependencies.Master.GetClient(), dependencies.Master.GetAPIReader()
 	used := usage.NewLedger(options.Namespace, options.Clock, cached, direct)
-	checkers := seed.NewCheckers(options.Clock)
+	checkers := seed.NewCheckers(options.Clock, reportsWithin*options.CountEvery)
 	reporter := report.New(cached, dependencies.Recorder, used, checkers)
 	director := fleet.New(cached, dependencies.Recorder, options.Clock)
 	workers := seed.NewWorkers(seed.Options{
@@ -115,21 +115,25 @@ func New(dependencies Dependencies) *Reconciler {
 	}
 }
 
-// troubleRetry is when a pass with troubles is made again.
-const troubleRetry = 10 * time.Second
+const (
+	// troubleRetry is the delay after a reconciliation with partial failures.
+	troubleRetry = 10 * time.Second
+	// reportsWithin is the number of counts within which a new seed reports on its checks of sources: seeds and master look once a minute.
+	reportsWithin = 3
+)
 
-// Reconcile makes one pass over all catalogues and seeds.
+// Reconcile reconciles all catalogues and seeds.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	f := &facts{}
 	outcome := loop.Run(ctx, r.steps(), f)
-	switch o := outcome.(type) {
+	switch outcome.Kind {
 	case loop.RetryAt:
-		log.FromContext(ctx).Info("a pass failed and is tried again", "problem", o.Message)
+		log.FromContext(ctx).Info("a reconciliation failed; trying again", "problem", outcome.Message)
 	case loop.Done:
-		outcome = loop.Done{Recheck: f.recheck}
+		outcome = &loop.Outcome{Kind: loop.Done, Recheck: f.recheck}
 		if len(f.troubles) > 0 {
-			log.FromContext(ctx).Error(errors.Join(f.troubles...), "parts of the pass failed and are tried again")
-			outcome = loop.RetryAt{After: troubleRetry}
+			log.FromContext(ctx).Error(errors.Join(f.troubles...), "parts of the reconciliation failed; trying again")
+			outcome = &loop.Outcome{Kind: loop.RetryAt, Recheck: troubleRetry}
 		}
 	}
 	return loop.Result(r.failures.BackOff(request.Name, outcome)), nil

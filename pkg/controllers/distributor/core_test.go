@@ -121,7 +121,7 @@ func TestASquatterOnASeedHoldsUpItsAddonOnly(t *testing.T) {
 	w.expectVersions("seed", "web", "1.0.0")
 	expect.Object(t, w.master, tools, func(object *v1.AddonCatalogue) error {
 		rows := object.Status.Seeds
-		if len(rows) != 1 || rows[0].Synced || !strings.Contains(rows[0].Message, `AddonCatalogue "newtool": it exists on the seed and is not ours`) ||
+		if len(rows) != 1 || rows[0].Synced || !strings.Contains(rows[0].Message, `AddonCatalogue "newtool": it exists on the seed and the master did not write it`) ||
 			!strings.Contains(rows[0].Message, "nothing is installed from it") {
 			return fmt.Errorf("rows %+v", rows)
 		}
@@ -175,10 +175,10 @@ func TestAGeneratedCatalogueIsCoreByItsOwnerOnly(t *testing.T) {
 	}
 }
 
-// TestClustersAreToldToLeaveAVersion: annotation leave-versions on a Core catalogue reaches the
+// TestClustersAreListedToLeaveAVersion: annotation leave-versions on a Core catalogue reaches the
 // seeds with the merged object of the add-on, also while another catalogue has the version; the
 // catalogue tells how far that is.
-func TestClustersAreToldToLeaveAVersion(t *testing.T) {
+func TestClustersAreListedToLeaveAVersion(t *testing.T) {
 	w := newWorld(t)
 	w.seed("local", kubeconfigOf("master"))
 	platform := w.catalogueOf("platform", map[string][]string{"rbac": {"1.0.0"}})
@@ -218,8 +218,8 @@ func TestClustersAreToldToLeaveAVersion(t *testing.T) {
 	w.expectCondition(platform, v1.ConditionLeaving, "False", v1.ReasonLeaveUnreadable)
 	expect.Change(w.t, w.master, platform, func(object *v1.AddonCatalogue) { object.Annotations = nil })
 	expect.Object(t, w.master, platform, func(object *v1.AddonCatalogue) error {
-		if told := meta.FindStatusCondition(object.Status.Conditions, v1.ConditionLeaving); told != nil {
-			return fmt.Errorf("it still says %+v", told)
+		if reported := meta.FindStatusCondition(object.Status.Conditions, v1.ConditionLeaving); reported != nil {
+			return fmt.Errorf("it still says %+v", reported)
 		}
 		return nil
 	})

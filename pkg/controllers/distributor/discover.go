@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/seed"
-	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
 type kubeconfigs map[string]knownKubeconfig
@@ -28,10 +28,10 @@ type knownKubeconfig struct {
 	problem string
 }
 
-// foreignSecretInterval is how often an unwatched kubeconfig of another namespace is read.
+// foreignSecretInterval is how often a kubeconfig of another namespace, which is not watched, is read.
 const foreignSecretInterval = 30 * time.Second
 
-func (r *Reconciler) discover(ctx context.Context, f *facts) loop.Outcome {
+func (r *Reconciler) discover(ctx context.Context, f *facts) *loop.Outcome {
 	seeds, err := cluster.ListSeeds(ctx, r.cached, r.options.Namespace, r.options.WorkerName)
 	if err != nil {
 		return failed(err)
@@ -55,7 +55,7 @@ func (r *Reconciler) target(ctx context.Context, f *facts, listed cluster.Seed, 
 		Name: listed.Name, KKPVersion: cmp.Or(listed.KKPVersion, r.options.KKPVersion), Confirmed: listed.Annotations[v1.AnnotationConfirmSeed],
 	}
 	if !listed.Initialised {
-		found.Problem = "KKP has not initialised the seed yet: its condition ClusterInitialized is not True"
+		found.Problem = "KKP has not initialised the seed yet: condition ClusterInitialized of the Seed is not True"
 		return found
 	}
 	known, err := r.kubeconfig(ctx, listed)
@@ -65,8 +65,8 @@ func (r *Reconciler) target(ctx context.Context, f *facts, listed cluster.Seed, 
 	return found
 }
 
-// kubeconfig reads a seed's kubeconfig, unless the Secret is known at its present version. The
-// error may pass; the problem describes it too.
+// kubeconfig reads a seed's kubeconfig, unless the Secret's present version is known. The error may be temporary; the
+// problem describes it too.
 func (r *Reconciler) kubeconfig(ctx context.Context, listed cluster.Seed) (knownKubeconfig, error) {
 	key := listed.Secret
 	if key.Name == "" {
@@ -91,7 +91,7 @@ func (r *Reconciler) kubeconfig(ctx context.Context, listed cluster.Seed) (known
 	return found, nil
 }
 
-// secretVersion is a Secret's resourceVersion where it is watched; else empty.
+// secretVersion is a Secret's resourceVersion if it is watched; otherwise empty.
 func (r *Reconciler) secretVersion(ctx context.Context, key client.ObjectKey) string {
 	if key.Namespace != r.options.Namespace {
 		return ""

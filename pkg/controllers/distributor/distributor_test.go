@@ -103,7 +103,7 @@ func TestReportsDuplicatesOnBothSides(t *testing.T) {
 	}
 	w.expectCondition(core, v1.ConditionConflicting, "False", v1.ReasonNoConflict)
 	expect.Event(t, w.master, first, v1.EventConflict, `add-on "loki" version "v1.0.0" is left out`, `catalogue "second"`, "precedence")
-	expect.Event(t, w.master, second, v1.EventConflict, `add-on "loki" version "1.0.0"`, "other catalogues", "this one wins")
+	expect.Event(t, w.master, second, v1.EventConflict, `add-on "loki" version "1.0.0"`, "other catalogues", "this one has precedence")
 
 	// A name that is reserved later changes the type of the merged object, which the CRD keeps from
 	// changing.
@@ -277,7 +277,7 @@ func TestHandsMarkedSecretsOn(t *testing.T) {
 	expect.Create(w.t, w.master, custom)
 	w.expectVersions("seed", "vault", "1.2.0", "1.1.0", "1.0.0")
 	object := expect.Object(t, w.master, custom, func(object *v1.AddonCatalogue) error {
-		const inTheWay = `Secret "foreign": it exists on the seed and is not ours: delete or rename it there`
+		const inTheWay = `Secret "foreign": it exists on the seed and the master did not write it: delete or rename it there`
 		if len(object.Status.Seeds) != 1 || object.Status.Seeds[0].Message != inTheWay {
 			return fmt.Errorf("seeds %+v", object.Status.Seeds)
 		}

@@ -12,7 +12,7 @@ import (
 
 // RS05: The etcd of a seed is full: status.seeds says so, and the other seed gets updates. The full seed gets them once its etcd has space.
 // Red when the status has an HTTP status alone, and when the full seed loses an add-on whose type changes: a deletion is taken, and no creation.
-func TestASeedWhoseEtcdIsFullIsToldAndHoldsNobodyUp(t *testing.T) {
+func TestASeedWhoseEtcdIsFullIsReportedAndHoldsNobodyUp(t *testing.T) {
 	small, full := fleet.Small(t, "full")
 	w := newWorld(t)
 	w.reach("full", full)

@@ -11,12 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/base/text"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/text"
 )
 
-// merger remembers the last merge: the sources are mostly the same.
+// merger remembers the last merge: the sources are usually the same.
 type merger struct {
 	sources []*catalogue.Source
 	claims  catalogue.Claims
@@ -25,7 +25,7 @@ type merger struct {
 	uses map[string][]catalogue.SourceUse
 }
 
-func (r *Reconciler) merge(_ context.Context, f *facts) loop.Outcome {
+func (r *Reconciler) merge(_ context.Context, f *facts) *loop.Outcome {
 	sources := sourcesOf(f.readings)
 	if r.merger.merged.Addons == nil || !slices.Equal(r.merger.sources, sources) || !reflect.DeepEqual(r.merger.claims, f.claims) {
 		before := r.merger.merged
@@ -38,7 +38,7 @@ func (r *Reconciler) merge(_ context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-// sourcesOf are sorted, as a cache lists in any order. A source is a new one when its catalogue changes.
+// sourcesOf are the sources, sorted, since a cache lists in any order. When a catalogue changes, it gets a new source.
 func sourcesOf(readings []*reading) (sources []*catalogue.Source) {
 	for _, reading := range readings {
 		if reading.offered != nil {
@@ -52,7 +52,7 @@ func sourcesOf(readings []*reading) (sources []*catalogue.Source) {
 // changesNamed is how many versions an event names; it counts all of them.
 const changesNamed = 5
 
-// announce reports on authored catalogues, or those in git, which versions have other content.
+// announce reports on authored catalogues, or those in git, which versions have changed content.
 func (r *Reconciler) announce(readings []*reading, all []catalogue.Change) {
 	if len(all) == 0 {
 		return
@@ -79,17 +79,17 @@ func (r *Reconciler) announce(readings []*reading, all []catalogue.Change) {
 	}
 }
 
-// announceChanges reports changes of content, which reach installations, apart from others.
+// announceChanges reports changes of content, which reach installations, separately from other changes.
 func (r *Reconciler) announceChanges(author *v1.AddonCatalogue, changes []catalogue.Change) {
 	content := slices.DeleteFunc(slices.Clone(changes), func(change catalogue.Change) bool { return change.About })
 	about := slices.DeleteFunc(changes, func(change catalogue.Change) bool { return !change.About })
 	if len(content) > 0 {
 		r.recorder.Eventf(author, nil, corev1.EventTypeWarning, v1.EventChanged, "Merge", "%s", text.Message(
-			"content changed under the same version, and reaches installations as an update: "+namesOf(content)))
+			"content changed under the same version, and installations are updated to it: "+namesOf(content)))
 	}
 	if len(about) > 0 {
 		r.recorder.Eventf(author, nil, corev1.EventTypeNormal, v1.EventChanged, "Merge", "%s", text.Message(
-			"constraints, deprecation or onClusterDeletion changed, and no content: clusters are judged anew for "+namesOf(about)))
+			"constraints, deprecation or onClusterDeletion changed, but no content: clusters are evaluated again for "+namesOf(about)))
 	}
 }
 

@@ -20,37 +20,32 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/budget"
+	"github.com/trellis-addons/trellis/pkg/base/budget"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/base/text"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/text"
 )
 
-// returnsWithin is how long an owner may lack an add-on before it gives it up: replaced catalogues, reverted commits and a restore
-// bring it back in that time.
+// returnsWithin is how long an owner may lack an add-on before it loses it: replaced catalogues, reverted commits and
+// a restore bring it back in that time.
 const returnsWithin = 10 * time.Minute
 
-// Keys of ConfigMap v1.ConfigMapOwners beside its add-ons: the marks of annotations take-over that don't count, what owners had when
-// others took over, and what catalogues had when there was room for them last.
-const (
-	keyIgnored = "_ignored"
-	keyFormer  = "_former"
-	keyRoom    = "_room"
-)
+// keyIgnored is the key of ConfigMap v1.ConfigMapOwners with the marks of annotations take-over that don't count.
+const keyIgnored = "_ignored"
 
-// owners knows whose the add-ons of Custom catalogues are, as ConfigMap v1.ConfigMapOwners has it.
+// owners are the owners of the Custom catalogues' add-ons, as in ConfigMap v1.ConfigMapOwners.
 type owners struct {
 	// stored is nil until it was read.
-	stored catalogue.Owners
-	former catalogue.Former
-	room   catalogue.Room
-	// adopt says that the ConfigMap was missing, or had entries that can't be read: then catalogues that win by rank become owners.
+	stored   catalogue.Owners
+	previous catalogue.Previous
+	space    catalogue.Space
+	// adopt says that the ConfigMap was missing, or had unreadable entries: then catalogues that win by rank become owners.
 	adopt bool
 	// unkept says that a merge may have other owners than the ConfigMap.
 	unkept bool
-	// data is that of the ConfigMap as it was read or written last.
+	// data is that of the ConfigMap when it was last read or written.
 	data map[string]string
-	// ignored are the marks of annotations that were there before the policy that guards them, and did not change since.
+	// ignored are the marks of annotations that existed before the policy that guards them, and did not change since.
 	ignored map[string]bool
 	// missing is since when an owner lacks an add-on.
 	missing map[part]time.Time
@@ -59,13 +54,13 @@ type owners struct {
 // part is an add-on and one of its owners.
 type part struct{ addon, owner string }
 
-// own finds what decides whose add-ons are.
-func (r *Reconciler) own(ctx context.Context, f *facts) loop.Outcome {
+// own collects the claims that decide about the owners of add-ons.
+func (r *Reconciler) own(ctx context.Context, f *facts) *loop.Outcome {
 	if err := r.readOwners(ctx); err != nil {
 		return failed(err)
 	}
 	f.claims = catalogue.Claims{
-		Owners: r.owners.stored, Former: r.owners.former, Had: r.owners.room, Adopt: r.owners.adopt, Held: map[string]bool{},
+		Owners: r.owners.stored, Previous: r.owners.previous, Had: r.owners.space, Adopt: r.owners.adopt, Held: map[string]bool{},
 		Missing: map[string]map[string]bool{}, TakeOver: map[string]map[string]bool{}, LeftOut: map[string]map[string]bool{},
 	}
 	children := map[types.UID]int{}
@@ -85,7 +80,7 @@ func (r *Reconciler) own(ctx context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-// claim adds what one catalogue says, of which so many others were generated.
+// claim adds the claims of one catalogue, from which this many others were generated.
 func (r *Reconciler) claim(f *facts, reading *reading, children int) {
 	object, author := reading.object, catalogue.Author(reading.object)
 	if reading.isHeld() || reading.waits != "" || object.Spec.Git != nil && (!isFetched(object) || int(object.Status.Addons) != children) {
@@ -99,8 +94,8 @@ func (r *Reconciler) claim(f *facts, reading *reading, children int) {
 	}
 }
 
-// takesOver adds what a catalogue's annotation take-over names. At the upgrade anybody may have set it: there it does not count, nor
-// later, until it changes.
+// takesOver adds the add-ons in a catalogue's annotation take-over. At the upgrade any user may have set it: then it
+// does not count, nor later, until it changes.
 func (r *Reconciler) takesOver(f *facts, object *v1.AddonCatalogue, ignored map[string]bool) {
 	if budget.IsStub(object) { // it may lack the annotation
 		maps.Copy(ignored, r.owners.ignored)
@@ -118,13 +113,13 @@ func (r *Reconciler) takesOver(f *facts, object *v1.AddonCatalogue, ignored map[
 	ignored[mark] = true
 	if f.claims.Adopt {
 		r.recorder.Eventf(object, nil, corev1.EventTypeWarning, v1.EventTakeOverIgnored, "Merge", "%s", text.Message(fmt.Sprintf(
-			"annotation %s was set before owners of add-ons were known, and does not count: have a user with verb %s change it, or take it off "+
-				"and set it again", v1.AnnotationTakeOver, v1.VerbManageCore)))
+			"annotation %s was set before owners of add-ons were recorded, and is ignored: have a user with verb %s change it, or remove it and "+
+				"set it again", v1.AnnotationTakeOver, v1.VerbManageCore)))
 	}
 }
 
-// addLeftOut adds the add-ons that were another's when the status of a catalogue was written. These are listed first: where a list
-// that was cut ends with one, any may be.
+// addLeftOut adds the add-ons that were another owner's when the status of a catalogue was written. These are listed
+// first: if a truncated list ends with one, all of the catalogue's may be.
 func addLeftOut(leftOut map[string]bool, object *v1.AddonCatalogue) {
 	for _, conflict := range object.Status.Conflicts {
 		if conflict.Reason == v1.ReasonOwnedByOther && conflict.Version == "" {
@@ -144,7 +139,7 @@ func isFetched(object *v1.AddonCatalogue) bool {
 	return meta.IsStatusConditionTrue(object.Status.Conditions, v1.ConditionFetched)
 }
 
-// awaitOwners has owners keep what they lack for a short while only.
+// awaitOwners limits how long owners keep add-ons that they lack.
 func (r *Reconciler) awaitOwners(f *facts) {
 	now, offered, missing := r.options.Clock.Now(), catalogue.Offered(sourcesOf(f.readings)), map[part]time.Time{}
 	for addon, all := range r.owners.stored {
@@ -171,7 +166,7 @@ func (r *Reconciler) awaitOwners(f *facts) {
 	r.owners.missing = missing
 }
 
-// readOwners reads what an earlier leader kept.
+// readOwners reads the owners that an earlier leader stored.
 func (r *Reconciler) readOwners(ctx context.Context) error {
 	if r.owners.stored != nil {
 		return nil
@@ -182,10 +177,11 @@ func (r *Reconciler) readOwners(ctx context.Context) error {
 	}
 	stored, whole := catalogue.DecodeOwners(kept.Data)
 	if !whole {
-		log.FromContext(ctx).Info("owners of add-ons can't be read, and are found again by precedence", "configMap", v1.ConfigMapOwners)
+		log.FromContext(ctx).Info("owners of add-ons can't be read, and are determined again by precedence", "configMap", v1.ConfigMapOwners)
 	}
 	r.owners = owners{stored: stored, adopt: err != nil || !whole, unkept: true, data: kept.Data, ignored: map[string]bool{}}
-	r.owners.former, r.owners.room = catalogue.DecodeFormer(kept.Data[keyFormer]), catalogue.DecodeRoom(kept.Data[keyRoom])
+	r.owners.previous = catalogue.DecodePrevious(kept.Data[catalogue.KeyPrevious])
+	r.owners.space = catalogue.DecodeSpace(kept.Data[catalogue.KeySpace])
 	for mark := range strings.FieldsSeq(kept.Data[keyIgnored]) {
 		r.owners.ignored[mark] = true
 	}
@@ -198,14 +194,14 @@ func (r *Reconciler) keptOwners(ctx context.Context) (*corev1.ConfigMap, error) 
 	return kept, err
 }
 
-// keepOwners writes whose the add-ons are, before any seed gets what follows from it. After a merge it looks whether that is still
-// there. What fails is tried again before anything else is done.
-func (r *Reconciler) keepOwners(ctx context.Context, f *facts) loop.Outcome {
+// keepOwners writes the owners of add-ons, before any seed gets the results. After a merge it checks whether the
+// ConfigMap is unchanged. A failure is retried before anything else.
+func (r *Reconciler) keepOwners(ctx context.Context, f *facts) *loop.Outcome {
 	if f.isNewMerge {
-		r.owners.stored, r.owners.former, r.owners.room = f.merged.Owners, f.merged.Former, f.merged.Room
+		r.owners.stored, r.owners.previous, r.owners.space = f.merged.Owners, f.merged.Previous, f.merged.Space
 		r.owners.adopt, r.owners.unkept = false, true
-		// Merged again with these, the sources give the same.
-		r.merger.claims.Owners, r.merger.claims.Former, r.merger.claims.Had = f.merged.Owners, f.merged.Former, f.merged.Room
+		// Merged again with these, the sources have the same result.
+		r.merger.claims.Owners, r.merger.claims.Previous, r.merger.claims.Had = f.merged.Owners, f.merged.Previous, f.merged.Space
 		r.merger.claims.Adopt = false
 		r.merger.claims.LeftOut = map[string]map[string]bool{}
 	}
@@ -216,7 +212,9 @@ func (r *Reconciler) keepOwners(ctx context.Context, f *facts) loop.Outcome {
 	if len(r.owners.ignored) > 0 {
 		data[keyIgnored] = strings.Join(slices.Sorted(maps.Keys(r.owners.ignored)), " ")
 	}
-	for key, encoded := range map[string]string{keyFormer: f.merged.Former.Encode(), keyRoom: f.merged.Room.Encode()} {
+	for key, encoded := range map[string]string{
+		catalogue.KeyPrevious: f.merged.Previous.Encode(), catalogue.KeySpace: f.merged.Space.Encode(),
+	} {
 		if encoded != "" {
 			data[key] = encoded
 		}
@@ -231,7 +229,8 @@ func (r *Reconciler) keepOwners(ctx context.Context, f *facts) loop.Outcome {
 // errOtherOwners: a restore or another master wrote the ConfigMap.
 var errOtherOwners = errors.New("it has other content than was read or written last: it is read again")
 
-// writeOwners replaces what was read or written last. Where something else is there, that counts, and all is found again from it.
+// writeOwners replaces the last read or written data. If the ConfigMap has other data, that counts, and owners are
+// decided again.
 func (r *Reconciler) writeOwners(ctx context.Context, data map[string]string) error {
 	kept, err := r.keptOwners(ctx)
 	switch {

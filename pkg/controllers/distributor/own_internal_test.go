@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
 func offering(t *testing.T, name string, addons ...string) *reading {
@@ -90,9 +90,9 @@ func TestAnAnnotationOfBeforeTheUpgradeDoesNotCount(t *testing.T) {
 		t.Errorf("at the upgrade: %v", taken)
 	}
 	select {
-	case told := <-recorder.Events:
-		if !strings.Contains(told, v1.EventTakeOverIgnored) {
-			t.Error(told)
+	case reported := <-recorder.Events:
+		if !strings.Contains(reported, v1.EventTakeOverIgnored) {
+			t.Error(reported)
 		}
 	default:
 		t.Error("nobody is told")
@@ -153,7 +153,7 @@ func TestWhatCantBeWrittenIsDecidedOnce(t *testing.T) {
 	r, _, _ := owning(catalogue.Owners{}, true)
 	r.direct = unread{}
 	f := &facts{isNewMerge: true, merged: catalogue.Merged{Owners: catalogue.Owners{"web": {"victim"}}}}
-	if _, again := r.keepOwners(t.Context(), f).(loop.RetryAt); !again {
+	if !r.keepOwners(t.Context(), f).Is(loop.RetryAt) {
 		t.Error("the pass goes on")
 	}
 	claims := r.owned(t, offering(t, "victim", "web")).claims

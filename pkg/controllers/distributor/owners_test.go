@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/base/conditions"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/conditions"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor"
 	"github.com/trellis-addons/trellis/test/expect"
 	kit "github.com/trellis-addons/trellis/test/world"
@@ -410,7 +410,7 @@ func TestAnAPIServerTakesAllOwners(t *testing.T) {
 }
 
 // Red when a former owner's new version reaches seeds, while the manager runs or after a restart.
-func TestAFormerOwnerAddsNothingOverARestart(t *testing.T) {
+func TestAPreviousOwnerAddsNothingOverARestart(t *testing.T) {
 	w := newWorld(t)
 	w.seed("local", kubeconfigOf("master"))
 	stop := w.start()

@@ -63,8 +63,8 @@ func (a *authored) drop(name string) {
 	a.all = slices.DeleteFunc(a.all, func(one v1.AddonCatalogue) bool { return one.Name == name })
 }
 
-// passes reads all after some time.
-func (a *authored) passes(after time.Duration) *facts {
+// reconcileAll reads all after some time.
+func (a *authored) reconcileAll(after time.Duration) *facts {
 	a.t.Helper()
 	a.clock.Step(after)
 	f := &facts{}
@@ -75,11 +75,11 @@ func (a *authored) passes(after time.Duration) *facts {
 	return f
 }
 
-// pass gives the names of the catalogues that a pass read after some time, sorted.
-func (a *authored) pass(after time.Duration) (names []string) {
+// reconcile gives the names of the catalogues that a pass read after some time, sorted.
+func (a *authored) reconcile(after time.Duration) (names []string) {
 	a.t.Helper()
 	before := a.r.readings
-	for _, found := range a.passes(after).readings {
+	for _, found := range a.reconcileAll(after).readings {
 		if found.refusal != nil {
 			a.t.Fatal(found.refusal)
 		}
@@ -94,7 +94,7 @@ func (a *authored) pass(after time.Duration) (names []string) {
 
 func (a *authored) expect(why string, after time.Duration, want ...string) {
 	a.t.Helper()
-	if got := a.pass(after); !slices.Equal(got, want) {
+	if got := a.reconcile(after); !slices.Equal(got, want) {
 		a.t.Errorf("%s: %v were read, want %v", why, got, want)
 	}
 }
@@ -117,14 +117,14 @@ func TestEditsInALoopArePaced(t *testing.T) {
 			a.put(fmt.Sprintf("loop-%d", number), 10, 1<<10)
 		}
 		a.put("quiet", 10, 200)
-		a.pass(0)
+		a.reconcile(0)
 		const seconds = 600
 		for second := range seconds {
 			a.put(fmt.Sprintf("loop-%d", second%loops), 10, 1<<10)
 			if second%60 == 30 {
 				a.put("quiet", 10, 20)
 			}
-			a.pass(time.Second)
+			a.reconcile(time.Second)
 			if last := a.all[len(a.all)-1]; second%60 == 30 && a.reads["quiet"][len(a.reads["quiet"])-1] != last.Generation {
 				t.Errorf("%d loops: another's edit waits in second %d", loops, second)
 			}
@@ -143,7 +143,7 @@ func TestEditsInALoopArePaced(t *testing.T) {
 			if rounds > 50 {
 				t.Fatalf("%d loops: the last edits don't arrive", loops)
 			}
-			a.pass(a.due)
+			a.reconcile(a.due)
 		}
 		for i := range a.all {
 			if generations := a.reads[a.all[i].Name]; generations[len(generations)-1] != a.all[i].Generation {
@@ -158,11 +158,11 @@ func TestTheSmallestEditCountsToo(t *testing.T) {
 	t.Parallel()
 	a := newAuthored(t)
 	a.put("small", 1, 1)
-	a.pass(0)
+	a.reconcile(0)
 	read := 0
 	for range 600 {
 		a.put("small", 1, 1)
-		read += len(a.pass(100 * time.Millisecond))
+		read += len(a.reconcile(100 * time.Millisecond))
 	}
 	if most := (editsFree+60*editsPerSecond)/leastEdit + 2; read > most {
 		t.Errorf("%d of 600 edits in a minute were read, want at most %d", read, most)
@@ -175,12 +175,12 @@ func TestThoseWhoEditNowAndThenDoNotWait(t *testing.T) {
 	a := newAuthored(t)
 	a.put("busy", 10, 1<<10)
 	a.put("hand", 10, 50)
-	a.pass(0)
+	a.reconcile(0)
 	for range 10 {
 		a.put("busy", 10, 1<<10)
 		a.expect("1 MiB a minute", time.Minute, "busy")
 	}
-	a.pass(10 * time.Minute)
+	a.reconcile(10 * time.Minute)
 	for range 8 {
 		a.put("hand", 10, 50)
 		a.expect("some small edits after each other", time.Second, "hand")
@@ -203,7 +203,7 @@ func TestACommitGoesInOneGo(t *testing.T) {
 	for number := range addons {
 		a.put(name(number), 2, 20, generatedFrom("repository"))
 	}
-	a.pass(0)
+	a.reconcile(0)
 	for number := range addons {
 		a.put(name(number), 2, 20, generatedFrom("repository"))
 		a.expect("a part of the commit", 100*time.Millisecond, name(number))
@@ -211,14 +211,14 @@ func TestACommitGoesInOneGo(t *testing.T) {
 	for number := range addons {
 		a.put(name(number), 2, 20, generatedFrom("repository"))
 	}
-	if again := a.pass(time.Second); len(again) > editsFree/(20<<10)+5 { // what fitted into the first 512 KiB goes once more
+	if again := a.reconcile(time.Second); len(again) > editsFree/(20<<10)+5 { // what fitted into the first 512 KiB goes once more
 		t.Errorf("%d catalogues of the next commit are read at once", len(again))
 	}
 	if owed := a.r.pace.debts[account{author: "repository"}].bytes; len(a.r.pace.debts) != 1 || owed < 3<<20 {
 		t.Errorf("debts are %v", a.r.pace.debts)
 	}
 	for rounds := 0; a.due > 0 && rounds < 50; rounds++ {
-		a.pass(a.due)
+		a.reconcile(a.due)
 	}
 	for number := range addons {
 		if got := a.reads[name(number)]; got[len(got)-1] != 3 {
@@ -259,21 +259,21 @@ func TestNewCataloguesDoNotWait(t *testing.T) {
 	read := 0
 	for number := range 100 {
 		a.put(fmt.Sprintf("new-%d", number), 10, 1<<10)
-		read += len(a.pass(time.Second))
+		read += len(a.reconcile(time.Second))
 		a.drop(fmt.Sprintf("new-%d", number-1))
 	}
 	if most := newFree>>20 + 100*newPerSecond>>20 + 1; read > most || read < most/2 {
 		t.Errorf("%d new catalogues of 1 MiB were read in 100 s, want at most %d", read, most)
 	}
 	a.put("new-last", 10, 1<<10)
-	a.pass(0)
+	a.reconcile(0)
 	if found := a.r.readings["new-last"]; !found.isHeld() || !strings.HasPrefix(found.waits, "it is new, and waits until about ") {
 		t.Errorf("a new one that waits: held %t, %q", found.isHeld(), found.waits)
 	}
 	due := a.due
 	a.put("new-core", 10, 1<<10, func(object *v1.AddonCatalogue) { object.Spec.Type = v1.CatalogueCore })
 	a.expect("a new Core catalogue", 0, "new-core")
-	if a.pass(due); a.r.readings["new-last"].waits != "" {
+	if a.reconcile(due); a.r.readings["new-last"].waits != "" {
 		t.Error("it waits longer than promised")
 	}
 }
@@ -283,43 +283,43 @@ func TestAReadingKeepsNoListInMemory(t *testing.T) {
 	t.Parallel()
 	a := newAuthored(t)
 	a.put("a", 10, 8)
-	a.pass(0)
+	a.reconcile(0)
 	if found := a.r.readings["a"]; found.spec == nil || found.spec == &found.object.Spec {
 		t.Error("the spec that was read is a part of the list")
 	}
 }
 
 // Red when a catalogue that waits is told otherwise with each pass, or something else than why and until when.
-func TestWhatWaitsIsToldOnce(t *testing.T) {
+func TestWhatWaitsIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	a := newAuthored(t)
 	a.put("loop", 10, 1<<10)
-	a.pass(0)
+	a.reconcile(0)
 	a.put("loop", 10, 1<<10)
-	a.pass(0)
-	told := map[string]bool{}
+	a.reconcile(0)
+	reported := map[string]bool{}
 	for range 20 {
 		a.put("loop", 10, 1<<10)
-		a.pass(time.Second)
-		told[a.r.readings["loop"].waits] = true
+		a.reconcile(time.Second)
+		reported[a.r.readings["loop"].waits] = true
 	}
 	const want = `its edit waits until about 13:47:05 UTC: catalogue "loop", with all that is generated from it, changed 1.0 MiB within a ` +
-		`short time, and 20.0 KiB a second of that are read at present, less while more authors change something; the seeds keep what they ` +
-		`have until then`
-	if len(told) != 1 || !told[want] {
-		t.Errorf("told %v", told)
+		`short time, and the master reads 20.0 KiB a second of such changes, less while more authors change catalogues; the seeds keep the last ` +
+		`content until then`
+	if len(reported) != 1 || !reported[want] {
+		t.Errorf("told %v", reported)
 	}
 	for number := range 19 {
 		a.put(fmt.Sprintf("other-%d", number), 1, 1<<10)
 	}
-	a.pass(0)
+	a.reconcile(0)
 	for number := range 19 {
 		a.put(fmt.Sprintf("other-%d", number), 1, 1<<10)
 	}
-	a.pass(time.Second)
+	a.reconcile(time.Second)
 	a.put("other-0", 1, 1<<10)
-	a.pass(time.Second)
-	if text := a.r.readings["other-0"].waits; !strings.Contains(text, " 2.5 KiB a second of that are read at present") {
+	a.reconcile(time.Second)
+	if text := a.r.readings["other-0"].waits; !strings.Contains(text, " 2.5 KiB a second of such changes") {
 		t.Errorf("told %q", text)
 	}
 }

@@ -60,7 +60,7 @@ func (w *world) expectWaits(object *v1.AddonCatalogue) *v1.AddonCatalogue {
 		if ready.Reason != v1.ReasonDistributing || ready.ObservedGeneration != counts || object.Status.ObservedGeneration != counts {
 			return fmt.Errorf("generation %d is observed, want %d: %v", object.Status.ObservedGeneration, counts, ready)
 		}
-		return expect.Says(ready.Message, "its edit waits until about", fmt.Sprintf("catalogue %q", object.Name), "the seeds keep what they have")
+		return expect.Says(ready.Message, "its edit waits until about", fmt.Sprintf("catalogue %q", object.Name), "the seeds keep the last content")
 	})
 }
 
@@ -91,15 +91,15 @@ func TestWhoEditsInALoopIsPaced(t *testing.T) {
 	w.expectCalled("web", "edited")
 	w.expectCondition(other, v1.ConditionReady, "True", v1.ReasonDistributed)
 	w.manager.Stays(func() error {
-		kept, told := w.merged("heavy"), loop.DeepCopy()
+		kept, reported := w.merged("heavy"), loop.DeepCopy()
 		err := errors.Join(
-			w.master.Get(t.Context(), client.ObjectKeyFromObject(kept), kept), w.master.Get(t.Context(), client.ObjectKeyFromObject(told), told))
+			w.master.Get(t.Context(), client.ObjectKeyFromObject(kept), kept), w.master.Get(t.Context(), client.ObjectKeyFromObject(reported), reported))
 		if kept.ResourceVersion != before.ResourceVersion {
 			err = errors.Join(err, fmt.Errorf("the seed was written: it is called %q", kept.Spec.Addons[0].DisplayName))
 		}
-		is, was := readyOf(told), readyOf(waiting)
-		if told.Status.ObservedGeneration != waiting.Status.ObservedGeneration || is != was {
-			err = errors.Join(err, fmt.Errorf("the status was written: generation %d, %v, after %v", told.Status.ObservedGeneration, is, was))
+		is, was := readyOf(reported), readyOf(waiting)
+		if reported.Status.ObservedGeneration != waiting.Status.ObservedGeneration || is != was {
+			err = errors.Join(err, fmt.Errorf("the status was written: generation %d, %v, after %v", reported.Status.ObservedGeneration, is, was))
 		}
 		return err
 	}, "distributor", "distributor-status")
@@ -154,7 +154,7 @@ func TestEditsThatKeepComingAreGathered(t *testing.T) {
 	}
 	const first = 6 // which come faster than every 250 ms
 	most := int(time.Since(began)/(250*time.Millisecond)) + first
-	if passes := w.manager.Began("distributor", "", "everything") - before; passes > most || passes == 0 {
-		t.Errorf("%d edits had %d passes, want at most %d", edits, passes, most)
+	if runs := w.manager.Began("distributor", "", "everything") - before; runs > most || runs == 0 {
+		t.Errorf("%d edits had %d passes, want at most %d", edits, runs, most)
 	}
 }

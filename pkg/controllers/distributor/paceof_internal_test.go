@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/budget"
+	"github.com/trellis-addons/trellis/pkg/base/budget"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 )
 
@@ -20,7 +20,7 @@ func TestWhatIsUrgentDoesNotWait(t *testing.T) {
 	core := func(object *v1.AddonCatalogue) { object.Spec.Type = v1.CatalogueCore }
 	a.put("core", 10, 1<<10, core)
 	a.put("custom", 10, 1<<10)
-	a.pass(0)
+	a.reconcile(0)
 	for range 5 {
 		a.put("core", 10, 1<<10, core)
 		a.expect("an edit of a Core catalogue", time.Second, "core")
@@ -52,10 +52,10 @@ func TestWhatIsUrgentInALargeRepositoryDoesNotWait(t *testing.T) {
 		names[number] = fmt.Sprintf("repository-%03d", number)
 	}
 	commit(9, names...)
-	a.pass(0)
+	a.reconcile(0)
 	for range 2 {
 		commit(9, names...)
-		a.pass(time.Second)
+		a.reconcile(time.Second)
 	}
 	if owed := a.r.pace.debts[account{author: "repository"}].bytes; owed < 5<<20 {
 		t.Fatalf("the repository owes %.0f bytes", owed)
@@ -63,11 +63,11 @@ func TestWhatIsUrgentInALargeRepositoryDoesNotWait(t *testing.T) {
 	commit(8, names[7])
 	a.expect("a version is taken out of one", time.Second, names[7])
 	commit(8, names...)
-	if read := a.pass(time.Second); len(read) < addons-1 {
+	if read := a.reconcile(time.Second); len(read) < addons-1 {
 		t.Errorf("%d catalogues of a commit that takes versions out are read", len(read))
 	}
 	commit(7, names...)
-	if read := a.pass(time.Second); len(read) > 1 {
+	if read := a.reconcile(time.Second); len(read) > 1 {
 		t.Errorf("%d catalogues of the next one are read at once", len(read))
 	}
 }
@@ -86,7 +86,7 @@ func TestManyAuthorsHaveAPaceTogether(t *testing.T) {
 		a.put(quiet(number), 10, 200)
 	}
 	a.put("hand", 10, 20)
-	a.pass(0)
+	a.reconcile(0)
 	read := 0
 	for second := range seconds {
 		for number := range authors {
@@ -97,7 +97,7 @@ func TestManyAuthorsHaveAPaceTogether(t *testing.T) {
 			a.put(quiet(second/60), 10, 200)
 			a.put("hand", 10, 20)
 		}
-		names := a.pass(time.Second)
+		names := a.reconcile(time.Second)
 		if edits && (!slices.Contains(names, quiet(second/60)) || !slices.Contains(names, "hand")) {
 			t.Errorf("edits of those who change little wait in second %d", second)
 		}
@@ -121,23 +121,23 @@ func TestWhatIsWholeAgainIsAnEdit(t *testing.T) {
 	a.put("known", 10, 1<<10)
 	a.put("early", 10, 1<<10, stub)
 	a.r.readings = nil
-	a.passes(0)
+	a.reconcileAll(0)
 	for _, name := range []string{"known", "early"} {
 		a.put(name, 10, 1<<10, stub)
-		a.passes(time.Second)
-		if found := a.r.readings[types.UID(name)]; !found.isHeld() || found.reason != v1.ReasonTooLarge || a.due != roomRecheck {
+		a.reconcileAll(time.Second)
+		if found := a.r.readings[types.UID(name)]; !found.isHeld() || found.reason != v1.ReasonTooLarge || a.due != spaceRecheck {
 			t.Errorf("a stub of %s is not held: %s, next pass in %s", name, found.reason, a.due)
 		}
 		a.put(name, 10, 1<<10)
-		a.passes(time.Second)
+		a.reconcileAll(time.Second)
 		if payer := a.r.readings[types.UID(name)].payer; payer.author != name {
 			t.Errorf("%s is paid by %q", name, payer.author)
 		}
 	}
 	a.put("late", 10, 1<<10, stub)
-	a.passes(0)
+	a.reconcileAll(0)
 	a.put("late", 10, 1<<10)
-	a.passes(0)
+	a.reconcileAll(0)
 	if payer := a.r.readings["late"].payer; payer != newcomers {
 		t.Errorf("one that was never read is paid by %q", payer.author)
 	}

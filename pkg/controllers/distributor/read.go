@@ -12,55 +12,55 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/access/rights"
-	"github.com/trellis-addons/trellis/pkg/budget"
+	"github.com/trellis-addons/trellis/pkg/base/budget"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/health"
-	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/catalogue/health"
+	"github.com/trellis-addons/trellis/pkg/clusters/access/rights"
 	"github.com/trellis-addons/trellis/pkg/values"
 )
 
-// reading is what was read of one catalogue.
+// reading is the parsed state of one catalogue.
 type reading struct {
 	// object is the present one.
 	object *v1.AddonCatalogue
-	// generation is the one that was read, with its spec, at that time, with that weight; zero: none was. Payer got the debt for it.
+	// generation is the one that was read, with its spec, time and weight; zero if none was. payer is the account with the debt for it.
 	generation int64
 	spec       *v1.AddonCatalogueSpec
 	readAt     time.Time
 	weight     catalogue.Weight
 	payer      account
-	// waits says why a later generation is not read yet; empty: there is none.
+	// waits says why a later generation is not read yet; empty if there is none.
 	waits string
-	// source is what is merged; nil where the catalogue adds nothing.
+	// source is merged; nil if the catalogue adds nothing.
 	source *catalogue.Source
-	// offered is what is merged of the source: versions whose Secrets are not for the catalogue are left out.
+	// offered is the merged part of the source: without versions whose Secrets the catalogue may not use.
 	offered, offeredOf *catalogue.Source
 	without            []string
-	// leave are the versions that clusters have to leave; leaveProblem is why it is unreadable.
+	// leave are the versions that clusters must leave; leaveProblem is why the annotation is unreadable.
 	leave        catalogue.Leave
 	leaveProblem error
-	// refusal is why the present spec is not merged, with its reason; nil where it is.
+	// refusal is why the present spec is not merged, with its reason; nil if it is.
 	refusal error
 	reason  string
-	// savedRevision is the ControllerRevision that replaces a refused spec; empty: none.
+	// savedRevision is the ControllerRevision that replaces a refused spec; empty if there is none.
 	savedRevision string
 }
 
-// readings remembers sources: to parse them costs more than the rest of a pass.
+// readings remembers sources: parsing them takes more time than the rest of a reconciliation.
 type readings map[types.UID]*reading
 
-// roomRecheck is the time between two checks for room for the objects that the cache holds as stubs.
-const roomRecheck = time.Minute
+// spaceRecheck is the time between two checks whether objects that the cache has as stubs fit into memory.
+const spaceRecheck = time.Minute
 
 type wrongNamespaceError struct{ namespace, wanted string }
 
 func (e *wrongNamespaceError) Error() string {
-	return fmt.Sprintf("catalogues count in namespace %q only, not in %q: create it there", e.wanted, e.namespace)
+	return fmt.Sprintf("catalogues are read in namespace %q only, not in %q: create it there", e.wanted, e.namespace)
 }
 
-// read lists the catalogues, and parses what is new or changed.
-func (r *Reconciler) read(ctx context.Context, f *facts) loop.Outcome {
+// read lists the catalogues, and parses new and changed ones.
+func (r *Reconciler) read(ctx context.Context, f *facts) *loop.Outcome {
 	var list v1.AddonCatalogueList
 	// Objects are shared with the cache and only read.
 	if err := r.cached.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
@@ -69,7 +69,7 @@ func (r *Reconciler) read(ctx context.Context, f *facts) loop.Outcome {
 	return r.readAll(ctx, f, list.Items)
 }
 
-func (r *Reconciler) readAll(ctx context.Context, f *facts, all []v1.AddonCatalogue) loop.Outcome {
+func (r *Reconciler) readAll(ctx context.Context, f *facts, all []v1.AddonCatalogue) *loop.Outcome {
 	fresh, read := readings{}, []*reading{}
 	f.leave = catalogue.Leave{}
 	r.pace.repay(r.options.Clock.Now())
@@ -79,11 +79,11 @@ func (r *Reconciler) readAll(ctx context.Context, f *facts, all []v1.AddonCatalo
 			continue
 		}
 		found := r.readOne(ctx, f, object, all)
-		if err := ctx.Err(); err != nil { // what was read until now may be wrong, and is not kept
+		if err := ctx.Err(); err != nil { // readings of this call may be wrong, and are dropped
 			return failed(fmt.Errorf("reading AddonCatalogue %q: %w", object.Name, err))
 		}
 		if found.reason == v1.ReasonTooLarge {
-			f.recheckIn(roomRecheck)
+			f.recheckIn(spaceRecheck)
 		}
 		if found != r.readings[object.UID] {
 			read = append(read, found)
@@ -93,7 +93,7 @@ func (r *Reconciler) readAll(ctx context.Context, f *facts, all []v1.AddonCatalo
 		f.leave.Add(found.leave)
 		f.readings = append(f.readings, found)
 	}
-	if r.readings != nil { // all that is there when the manager starts is free
+	if r.readings != nil { // catalogues that exist when the manager starts are free
 		r.pace.charge(read)
 	}
 	r.depart(fresh)
@@ -104,13 +104,13 @@ func (r *Reconciler) readAll(ctx context.Context, f *facts, all []v1.AddonCatalo
 	return nil
 }
 
-// isInput says whether people or a git catalogue wrote a catalogue.
+// isInput says whether a user or a git catalogue wrote a catalogue.
 func isInput(object client.Object) bool {
 	role := object.GetLabels()[v1.LabelRole]
 	return role == "" || role == v1.RoleGenerated
 }
 
-// readOne gives what was read of a catalogue before where it did not change, or where its present spec waits.
+// readOne returns the previous reading of a catalogue if it did not change, or if its present spec waits.
 func (r *Reconciler) readOne(ctx context.Context, f *facts, object *v1.AddonCatalogue, all []v1.AddonCatalogue) *reading {
 	known, found := r.readings[object.UID], &reading{object: object}
 	if object.Namespace != r.options.Namespace {
@@ -124,7 +124,7 @@ func (r *Reconciler) readOne(ctx context.Context, f *facts, object *v1.AddonCata
 	if budget.IsStub(object) && object.Spec.Git == nil {
 		found.refuse(v1.ReasonTooLarge, r.master.Held.Refusal("catalogue", object))
 		switch {
-		case known != nil: // once it is whole, that is an edit
+		case known != nil: // once it is whole, that counts as an edit
 			found.readAt = known.readAt
 		case r.readings == nil:
 			found.readAt = r.pace.repaid
@@ -146,13 +146,13 @@ func (r *Reconciler) readOne(ctx context.Context, f *facts, object *v1.AddonCata
 			known = found
 			known.generation = 0
 		}
-		if known.waits == "" { // what it says is not written again and again
-			known.waits = r.pace.told(payer, wait)
+		if known.waits == "" { // one text per wait: the status is not written repeatedly
+			known.waits = r.pace.reported(payer, wait)
 		}
 		known.object = object
 		return known
 	}
-	spec := object.Spec // a copy: the object is in an array with all others, which it would keep in memory
+	spec := object.Spec // a copy: otherwise the array with all other objects would stay in memory
 	found.spec, found.readAt, found.payer = &spec, r.pace.repaid, payer
 	source, err := catalogue.Read(object, values.CheckVersion, health.Check(ctx), rights.CheckVersion)
 	if err != nil {
@@ -164,7 +164,7 @@ func (r *Reconciler) readOne(ctx context.Context, f *facts, object *v1.AddonCata
 	return found
 }
 
-// parent is the catalogue in git that a catalogue was generated from; empty: none.
+// parent is the catalogue in git that a catalogue was generated from; empty if there is none.
 func (r *reading) parent() types.UID {
 	owner := metav1.GetControllerOf(r.object)
 	if r.object.Labels[v1.LabelRole] != v1.RoleGenerated || owner == nil {
@@ -173,7 +173,7 @@ func (r *reading) parent() types.UID {
 	return owner.UID
 }
 
-// isHeld says whether a catalogue's content is not known at present: that of the seeds stays.
+// isHeld says whether a catalogue's content is unknown at present: that of the seeds stays.
 func (r *reading) isHeld() bool {
 	return r.source == nil && (r.reason == v1.ReasonInvalid || r.reason == v1.ReasonTooLarge || r.waits != "")
 }
@@ -185,10 +185,10 @@ type notOwnedError struct{ name string }
 
 func (e *notOwnedError) Error() string {
 	return fmt.Sprintf("catalogue %q has role %s and type Core, and no Core catalogue in git owns it: it is not merged; delete it, or "+
-		"write it without the role", e.name, v1.RoleGenerated)
+		"remove the role", e.name, v1.RoleGenerated)
 }
 
-// ownedCore refuses Core catalogues that claim to be generated: that takes no verb manage-core.
+// ownedCore refuses Core catalogues that claim to be generated: such a claim does not require verb manage-core.
 func ownedCore(object *v1.AddonCatalogue, all []v1.AddonCatalogue) error {
 	if object.Labels[v1.LabelRole] != v1.RoleGenerated || object.Spec.Type != v1.CatalogueCore {
 		return nil
@@ -204,7 +204,7 @@ func ownedCore(object *v1.AddonCatalogue, all []v1.AddonCatalogue) error {
 	return &notOwnedError{object.Name}
 }
 
-// readLeave reads which versions a Core catalogue has clusters leave.
+// readLeave reads the versions that a Core catalogue tells clusters to leave.
 func (r *Reconciler) readLeave(found *reading) {
 	object := found.object
 	found.leave, found.leaveProblem = nil, nil

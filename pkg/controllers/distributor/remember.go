@@ -14,36 +14,36 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/seed"
-	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// revisions knows the ControllerRevisions. They are listed once: only we write them.
+// revisions are the ControllerRevisions. They are listed once: only this controller writes them.
 type revisions struct {
 	listed bool
 	last   map[types.UID]savedRevision
-	// old ones are deleted once the last one is given to the seeds.
+	// old ones are deleted after the last one was given to the seeds.
 	old []client.ObjectKey
 }
 
 type savedRevision struct {
 	name, digest string
 	number       int64
-	// source is the parsed spec; nil until it is needed. It takes so many bytes; 0: that is not known yet.
+	// source is the parsed spec; nil until it is needed. bytes is its size in memory; 0: not known yet.
 	source *catalogue.Source
 	bytes  int
 }
 
-// revisionsAtOnce are listed at a time: each is as large as a catalogue.
+// revisionsAtOnce is the size of a page: each revision is as large as a catalogue.
 const revisionsAtOnce = 16
 
-// mostRestored in bytes is what the last valid specs of refused catalogues take together. Of others, the seeds keep what they have.
+// mostRestored bounds the last valid specs of refused catalogues together, in bytes. For others, the seeds keep the present content.
 const mostRestored = 32 << 20
 
-// remember saves the spec of every valid authored catalogue, and reads the saved one of invalid
-// ones. Generated catalogues have the repository's last good commit instead.
-func (r *Reconciler) remember(ctx context.Context, f *facts) loop.Outcome {
+// remember saves the spec of every valid authored catalogue, and reads the saved one of invalid catalogues. Generated
+// catalogues have the repository's last good commit instead.
+func (r *Reconciler) remember(ctx context.Context, f *facts) *loop.Outcome {
 	if err := r.listRevisions(ctx); err != nil {
 		return failed(err)
 	}
@@ -56,7 +56,7 @@ func (r *Reconciler) remember(ctx context.Context, f *facts) loop.Outcome {
 				return failed(err)
 			}
 		}
-		if kept, ok := r.revisions.last[reading.object.UID]; ok && reading.reason == v1.ReasonTooLarge { // its content is to take no memory
+		if kept, ok := r.revisions.last[reading.object.UID]; ok && reading.reason == v1.ReasonTooLarge { // frees the memory of its content
 			kept.source = nil
 			r.revisions.last[reading.object.UID] = kept
 		}
@@ -107,7 +107,7 @@ func (r *revisions) add(object *appsv1.ControllerRevision) {
 	r.last[owner.UID] = found
 }
 
-// save writes the spec, unless it is saved. tidy deletes the revision before it.
+// save writes the spec, unless it is saved. tidy deletes the previous revision.
 func (r *Reconciler) save(ctx context.Context, reading *reading) error {
 	before := r.revisions.last[reading.object.UID]
 	if before.digest == reading.source.Digest {
@@ -120,7 +120,7 @@ func (r *Reconciler) save(ctx context.Context, reading *reading) error {
 		return err
 	}
 	if err := r.writeRevision(ctx, object); err != nil {
-		return fmt.Errorf("keeping the last valid spec of AddonCatalogue %q: %w", reading.object.Name, err)
+		return fmt.Errorf("storing the last valid spec of AddonCatalogue %q: %w", reading.object.Name, err)
 	}
 	r.revisions.add(object)
 	return nil
@@ -131,7 +131,7 @@ func (r *Reconciler) writeRevision(ctx context.Context, object *appsv1.Controlle
 	if !apierrors.IsAlreadyExists(err) {
 		return err
 	}
-	// The spec is again what it was before a revision that still exists.
+	// The spec equals that of an earlier revision which still exists.
 	var have appsv1.ControllerRevision
 	if err := r.direct.Get(ctx, client.ObjectKeyFromObject(object), &have); err != nil {
 		return err
@@ -160,10 +160,10 @@ func newRevision(reading *reading, number int64) (*appsv1.ControllerRevision, er
 	}, nil
 }
 
-// revisionName has the UID, which differs for a later catalogue of the same name.
+// revisionName depends on the UID, which differs for a later catalogue of the same name.
 func revisionName(reading *reading) string {
 	digest, err := catalogue.Digest([]string{string(reading.object.UID), reading.source.Digest})
-	if err != nil { // texts always encode
+	if err != nil { // texts can always be encoded
 		digest = reading.source.Digest
 	}
 	const digits, start = 10, len("sha256:")
@@ -171,7 +171,7 @@ func revisionName(reading *reading) string {
 	return name[:min(len(name), 200)] + "-" + digest[start:start+digits]
 }
 
-// restore makes the source of a refused catalogue from its last valid spec.
+// restore uses the last valid spec of a refused catalogue as its source.
 func (r *Reconciler) restore(ctx context.Context, f *facts, reading *reading) error {
 	kept, ok := r.revisions.last[reading.object.UID]
 	if !ok {
@@ -196,7 +196,7 @@ func (r *Reconciler) restore(ctx context.Context, f *facts, reading *reading) er
 	return nil
 }
 
-// readRevision gives nil where the revision is gone or unreadable: another try would not help.
+// readRevision returns nil if the revision is deleted or unreadable: a retry would not help.
 func (r *Reconciler) readRevision(ctx context.Context, object *v1.AddonCatalogue, name string) (*catalogue.Source, error) {
 	var have appsv1.ControllerRevision
 	err := r.direct.Get(ctx, client.ObjectKey{Namespace: object.Namespace, Name: name}, &have)
@@ -205,12 +205,12 @@ func (r *Reconciler) readRevision(ctx context.Context, object *v1.AddonCatalogue
 	}
 	restored := &v1.AddonCatalogue{ObjectMeta: object.ObjectMeta}
 	if err := json.Unmarshal(have.Data.Raw, &restored.Spec); err != nil {
-		log.FromContext(ctx).Error(err, "a kept spec can't be decoded", "controllerRevision", name)
+		log.FromContext(ctx).Error(err, "a stored spec can't be decoded", "controllerRevision", name)
 		return nil, nil
 	}
 	source, err := catalogue.Read(restored)
 	if err != nil {
-		log.FromContext(ctx).Error(err, "a kept spec is not valid any more", "controllerRevision", name)
+		log.FromContext(ctx).Error(err, "a stored spec is not valid any more", "controllerRevision", name)
 		return nil, nil
 	}
 	return source, nil

@@ -11,13 +11,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/report"
-	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// report records what the pass found out about each catalogue, and which seeds exist.
-func (r *Reconciler) report(_ context.Context, f *facts) loop.Outcome {
+// report records the findings about each catalogue, and which seeds exist.
+func (r *Reconciler) report(_ context.Context, f *facts) *loop.Outcome {
 	parts := partsOf(f)
 	findings := make(map[types.UID]report.Findings, len(f.readings))
 	for _, reading := range f.readings {
@@ -39,7 +39,7 @@ func (r *Reconciler) report(_ context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-// complete adds what is known of the catalogue itself to its part in the merge.
+// complete adds the facts about the catalogue itself to its part in the merge.
 func complete(found *report.Findings, reading *reading, secretProblems map[string]string) {
 	object := reading.object
 	found.Name, found.Generation, found.Read = client.ObjectKeyFromObject(object), object.Generation, object.Generation
@@ -57,7 +57,7 @@ func complete(found *report.Findings, reading *reading, secretProblems map[strin
 		found.Reason, found.Refusal = reading.reason, reading.refusal.Error()
 	}
 	slices.Sort(found.TooLarge)
-	slices.SortStableFunc(found.Conflicts, func(a, b v1.CatalogueConflict) int { // a list is cut, and these count (see addLeftOut)
+	slices.SortStableFunc(found.Conflicts, func(a, b v1.CatalogueConflict) int { // the list may be cut, and these matter (see addLeftOut)
 		return cmp.Or(cmp.Compare(ownedFirst(a), ownedFirst(b)), cmp.Compare(a.Addon, b.Addon))
 	})
 	found.SecretProblems = map[string]string{}
@@ -68,7 +68,7 @@ func complete(found *report.Findings, reading *reading, secretProblems map[strin
 	}
 }
 
-// ownedFirst is less for add-ons that belong to others.
+// ownedFirst is less for add-ons of other owners.
 func ownedFirst(conflict v1.CatalogueConflict) int {
 	if conflict.Reason == v1.ReasonOwnedByOther {
 		return 0
@@ -76,7 +76,7 @@ func ownedFirst(conflict v1.CatalogueConflict) int {
 	return 1
 }
 
-// partsOf are the catalogues' parts in the merge, for one in git those of its generated ones.
+// partsOf are the catalogues' parts in the merge; one in git has the parts of its generated ones.
 func partsOf(f *facts) map[types.UID]*report.Findings {
 	parts := map[types.UID]*report.Findings{}
 	part := func(uid types.UID) *report.Findings {
@@ -95,14 +95,14 @@ func partsOf(f *facts) map[types.UID]*report.Findings {
 	for _, refused := range f.merged.Refused {
 		message := refused.Error()
 		if !refused.IsOfNames() {
-			message += "; the seeds keep the last good one"
+			message += "; the seeds keep the last valid one"
 		}
 		for _, uid := range refused.Contributors {
 			part(uid).TooLarge = append(part(uid).TooLarge, message)
 		}
 	}
-	for uid, noRoom := range f.merged.Beyond {
-		part(uid).TooLarge = append(part(uid).TooLarge, noRoom.Error())
+	for uid, noSpace := range f.merged.Beyond {
+		part(uid).TooLarge = append(part(uid).TooLarge, noSpace.Error())
 	}
 	for _, reading := range f.readings {
 		if sources := f.sources[reading.object.Name]; len(sources) > 0 {
@@ -116,12 +116,12 @@ func partsOf(f *facts) map[types.UID]*report.Findings {
 	return parts
 }
 
-// addToParents has a catalogue in git say what its generated ones say.
+// addToParents adds the findings of generated catalogues to their catalogue in git.
 func addToParents(f *facts, parts map[types.UID]*report.Findings, part func(types.UID) *report.Findings) {
 	for _, reading := range f.readings {
 		child, parent := parts[reading.object.UID], reading.parent()
 		if parent != "" && reading.waits != "" && (part(parent).Waits == "" || reading.waits < part(parent).Waits) {
-			part(parent).Waits = reading.waits // one of them, whatever their order
+			part(parent).Waits = reading.waits // one of them, in any order
 		}
 		if parent != "" && reading.reason == v1.ReasonTooLarge {
 			part(parent).TooLarge = append(part(parent).TooLarge, reading.refusal.Error())

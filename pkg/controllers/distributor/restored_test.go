@@ -33,7 +33,7 @@ func TestASeedThatIsRestoredHasWhatItLostWithinSeconds(t *testing.T) {
 			w.expectVersions("seed", "stays", "1.0.0")
 			w.expectVersions("seed", "web", "1.0.0")
 			w.expectCopies(sets)
-			passed.awaitQuiet(t, 2*time.Second) // marked, too
+			passed.awaitQuiet(t, 5*time.Second) // marked, too
 			had, err := fleet.Shared().Cluster("seed").Backup(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -61,7 +61,7 @@ func TestASeedThatIsRestoredHasWhatItLostWithinSeconds(t *testing.T) {
 			if took := time.Since(back); took > soonAgain {
 				t.Errorf("it took %s", took)
 			}
-			passed.awaitQuiet(t, 2*time.Second)
+			passed.awaitQuiet(t, 5*time.Second)
 			for _, call := range passed.written() {
 				if strings.Contains(call, "stays") || strings.Contains(call, "same") {
 					t.Errorf("%s, where nothing changed", call)
@@ -94,7 +94,7 @@ func (w *world) expectCopies(sets []*v1.AddonSet) {
 
 // What is known of a seed counts for as long as the watch of it stands. Red when a watch that breaks, or that the seed ends before its time,
 // has nobody look at what else the seed has.
-func TestASeedIsListedAnewOnceItsWatchEnds(t *testing.T) {
+func TestASeedIsListedAgainOnceItsWatchEnds(t *testing.T) {
 	for why, test := range map[string]struct {
 		failure error
 		hasSets bool
@@ -125,7 +125,7 @@ func TestASeedIsListedAnewOnceItsWatchEnds(t *testing.T) {
 			if took := time.Since(ended); took > soonAgain {
 				t.Errorf("it took %s", took)
 			}
-			passed.awaitQuiet(t, 2*time.Second)
+			passed.awaitQuiet(t, 5*time.Second)
 			if calls := passed.written(); slices.ContainsFunc(calls, func(call string) bool {
 				return strings.Contains(call, "stays") || strings.Contains(call, "monitoring")
 			}) {

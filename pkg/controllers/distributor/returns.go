@@ -7,11 +7,11 @@ import (
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 )
 
-// remadeWithin is how long seeds keep what was generated from a catalogue in git that is gone. Where it is made again in that time, they
-// keep it until its repository was read, for returnsWithin at most.
+// remadeWithin is how long seeds keep the content that was generated from a deleted catalogue in git. If the
+// catalogue is recreated in that time, they keep it until its repository was read, for returnsWithin at most.
 const remadeWithin = 30 * time.Second
 
-// depart notes which catalogues in git are gone since the last pass.
+// depart notes which catalogues in git were deleted since the last reconciliation.
 func (r *Reconciler) depart(fresh readings) {
 	if r.departed == nil {
 		r.departed = map[string]time.Time{}
@@ -23,8 +23,8 @@ func (r *Reconciler) depart(fresh readings) {
 	}
 }
 
-// returning are the catalogues in git that are gone for a short while, or were made a short while ago and are not read whole: what seeds
-// have of them stays.
+// returning are the catalogues in git that were deleted a short while ago, or were created a short while ago and are
+// not read completely: their content on seeds stays.
 func (r *Reconciler) returning(f *facts) map[string]bool {
 	held, unread := map[string]bool{}, map[string]bool{}
 	until := func(name string, end time.Time) {

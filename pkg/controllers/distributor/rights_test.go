@@ -24,11 +24,11 @@ const rightsAccount = "trellis-distributor"
 
 // deploy/seed/rights.yaml is what docs/spec/operation.md tells to give the kubeconfig of a Seed: a
 // whole life of merged catalogues needs no more.
-func TestTheRightsThatAreToldAreEnoughOnASeed(t *testing.T) {
+func TestTheListedRightsAreEnoughOnASeed(t *testing.T) {
 	w := newWorld(t)
 	seed := w.client("seed")
 	expect.Create(w.t, seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.platform}})
-	w.grantTold(seed)
+	w.grantReported(seed)
 	w.seed("narrow", w.narrowKubeconfig(seed))
 	expect.Create(w.t, w.master, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
@@ -82,22 +82,22 @@ func TestTheRightsThatAreToldAreEnoughOnASeed(t *testing.T) {
 	w.expectCondition(custom, v1.ConditionReady, "True", v1.ReasonDistributed)
 }
 
-// grantTold applies deploy/seed/rights.yaml, with the namespaces of this world in place of the
+// grantReported applies deploy/seed/rights.yaml, with the namespaces of this world in place of the
 // charts'.
-func (w *world) grantTold(seed client.Client) {
+func (w *world) grantReported(seed client.Client) {
 	w.t.Helper()
 	root, err := binaries.Root()
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	told, err := os.ReadFile(filepath.Join(root, "deploy", "seed", "rights.yaml"))
+	reported, err := os.ReadFile(filepath.Join(root, "deploy", "seed", "rights.yaml"))
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	here := strings.NewReplacer(
 		"kubermatic.k8c.io", "kubermatic.k8c.io", v1.SecretCatalogueKey, v1.SecretCatalogueKey,
 		"kubermatic", w.platform, "addon-catalogue", w.catalogue)
-	for document := range strings.SplitSeq(here.Replace(string(told)), "\n---\n") {
+	for document := range strings.SplitSeq(here.Replace(string(reported)), "\n---\n") {
 		object := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
 			w.t.Fatal(err)

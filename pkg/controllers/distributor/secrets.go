@@ -13,15 +13,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/seed"
 	"github.com/trellis-addons/trellis/pkg/fetch"
-	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// secretReader remembers Secrets by resourceVersion. The watch has metadata only, so that the
-// platform namespace's Secrets are not in memory.
+// secretReader remembers Secrets by resourceVersion. The watch has only metadata, so that the platform namespace's
+// Secrets are not in memory.
 type secretReader map[string]knownSecret
 
 type knownSecret struct {
@@ -31,8 +31,8 @@ type knownSecret struct {
 	problem string
 }
 
-// findSecrets finds the marked Secrets that merged entries name.
-func (r *Reconciler) findSecrets(ctx context.Context, f *facts) loop.Outcome {
+// findSecrets reads the marked Secrets that merged entries name.
+func (r *Reconciler) findSecrets(ctx context.Context, f *facts) *loop.Outcome {
 	f.secretProblems = map[string]string{}
 	f.secrets = seed.Secrets{
 		Copies: map[string]seed.SecretCopy{}, Held: map[string]bool{}, Revoked: map[string]bool{},
@@ -59,7 +59,7 @@ func (r *Reconciler) findSecrets(ctx context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-// sourceSecret reads a Secret unless it is known at its present version.
+// sourceSecret reads a Secret unless its present version is known.
 func (r *Reconciler) sourceSecret(ctx context.Context, f *facts, name string) (knownSecret, error) {
 	about, err := r.secretAbout(ctx, f, name)
 	if err != nil {
@@ -77,25 +77,25 @@ func (r *Reconciler) sourceSecret(ctx context.Context, f *facts, name string) (k
 	return found, nil
 }
 
-// readSecret reads the Secret that was judged by its metadata, and no later one.
+// readSecret reads the Secret whose metadata was checked, and no later one.
 func (r *Reconciler) readSecret(ctx context.Context, about *metav1.PartialObjectMetadata) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
 	if err := r.direct.Get(ctx, client.ObjectKeyFromObject(about), secret); err != nil {
 		return nil, err
 	}
 	if secret.UID != about.UID || secret.ResourceVersion != about.ResourceVersion {
-		return nil, errors.New("it changed during the pass: it is tried again")
+		return nil, errors.New("it changed during the reconciliation: trying again")
 	}
 	return secret, nil
 }
 
-// secretMetadata is what the cache has of a Secret of the platform namespace.
+// secretMetadata is the cached metadata of a Secret of the platform namespace.
 func (r *Reconciler) secretMetadata(ctx context.Context, key client.ObjectKey) (*metav1.PartialObjectMetadata, error) {
 	about := loop.Metadata(corev1.SchemeGroupVersion.WithKind("Secret"))
 	return about, r.cached.Get(ctx, key, about)
 }
 
-// secretAbout is the same for a pass: one that was not found is not found in the rest of it.
+// secretAbout is the same for one reconciliation: once not found, a Secret counts as absent until the end.
 func (r *Reconciler) secretAbout(ctx context.Context, f *facts, name string) (*metav1.PartialObjectMetadata, error) {
 	if f.absent[name] {
 		return nil, apierrors.NewNotFound(corev1.Resource("secrets"), name)
@@ -105,7 +105,7 @@ func (r *Reconciler) secretAbout(ctx context.Context, f *facts, name string) (*m
 	return about, err
 }
 
-// copyOf is what seeds get of a Secret, or why they get nothing.
+// copyOf is the copy of a Secret for seeds, or why there is none.
 func copyOf(secret *corev1.Secret, keys fetch.SecretKeys) (*seed.SecretCopy, string) {
 	if !cluster.IsForSources(secret) {
 		return nil, fmt.Sprintf("it has no label %s=%s", v1.LabelUse, v1.UseSource)
@@ -123,12 +123,12 @@ func copyOf(secret *corev1.Secret, keys fetch.SecretKeys) (*seed.SecretCopy, str
 		return nil, fmt.Sprintf("it has none of the keys %v", keys.Names())
 	}
 	if hosts == "" && secrets {
-		return nil, fmt.Sprintf("it has credentials but no annotation %s that says which hosts may get them", v1.AnnotationHosts)
+		return nil, fmt.Sprintf("it has credentials, but no annotation %s with the hosts that may get them", v1.AnnotationHosts)
 	}
-	// No digest of the data: readers of metadata could learn from it.
+	// It has no digest of the data: readers of metadata could learn from it.
 	revision, err := catalogue.Digest([]string{string(secret.UID), secret.ResourceVersion})
 	if err != nil {
-		return nil, "its revision can't be told"
+		return nil, "its revision can't be computed"
 	}
 	found.Revision = revision
 	return found, ""

@@ -14,31 +14,31 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/addonset"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/fleet/addonset"
 )
 
-// userFacts say who may use the Secrets of the platform (ADR 121), by UID of catalogue or set.
+// userFacts say which catalogues and sets may use the Secrets of the platform (ADR 121), by their UID.
 type userFacts struct {
-	// notAllowed are the refusals; warnings say what to do for those that only go on.
+	// notAllowed are the refusals; warnings say what to do about uses that are allowed only because they are older.
 	notAllowed, warnings map[types.UID][]string
 	// refused are the names of the Secrets that a set may not use.
 	refused map[types.UID][]string
-	// absent Secrets are not copied in this pass, should they come during it: nobody asked whose they are.
+	// absent Secrets are not copied in this reconciliation, even if they are created meanwhile: their users were not checked.
 	absent map[string]bool
 }
 
-// namedSecrets are the Secrets with secrets that a catalogue or set names.
+// namedSecrets are the credentials that a catalogue or set names.
 type namedSecrets struct {
 	user  catalogue.SecretUser
 	names []string
 }
 
-// judgeUsers finds out which catalogues and sets may use the Secrets that they name, before anything is copied. Versions that need a
-// Secret which is not for their catalogue are not merged.
-func (r *Reconciler) judgeUsers(ctx context.Context, f *facts) loop.Outcome {
+// evaluateUsers decides which catalogues and sets may use the Secrets that they name, before anything is copied.
+// Versions that need a Secret which their catalogue may not use are not merged.
+func (r *Reconciler) evaluateUsers(ctx context.Context, f *facts) *loop.Outcome {
 	var list v1.AddonSetList
 	// Objects are shared with the cache and only read.
 	if err := r.cached.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
@@ -48,11 +48,11 @@ func (r *Reconciler) judgeUsers(ctx context.Context, f *facts) loop.Outcome {
 		notAllowed: map[types.UID][]string{}, warnings: map[types.UID][]string{}, refused: map[types.UID][]string{}, absent: map[string]bool{},
 	}
 	all := r.namedSecrets(f)
-	if err := r.readFormer(ctx, f, all); err != nil {
+	if err := r.readPrevious(ctx, f, all); err != nil {
 		return failed(err)
 	}
 	for i, named := range all {
-		refused, err := r.judge(ctx, f, named)
+		refused, err := r.evaluate(ctx, f, named)
 		if err != nil {
 			return failed(err)
 		}
@@ -65,7 +65,7 @@ func (r *Reconciler) judgeUsers(ctx context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-// offer leaves versions out of what is merged. A source that is merged already is the same one again.
+// offer excludes versions from the merge. The same exclusions give the same source as before.
 func (r *reading) offer(without []string) {
 	switch {
 	case r.source == nil || len(without) == 0:
@@ -76,7 +76,7 @@ func (r *reading) offer(without []string) {
 	r.offeredOf, r.without = r.source, without
 }
 
-// namedSecrets are those of f.readings, in their order, and then of f.allSets. A generated catalogue stands for the one in git.
+// namedSecrets are those of f.readings, in their order, and then of f.allSets. A generated catalogue counts as the one in git.
 func (r *Reconciler) namedSecrets(f *facts) []namedSecrets {
 	all, inGit := make([]namedSecrets, 0, len(f.readings)+len(f.allSets)), map[types.UID]*v1.AddonCatalogue{}
 	for _, reading := range f.readings {
@@ -108,8 +108,8 @@ func (r *Reconciler) namedSecrets(f *facts) []namedSecrets {
 	return all
 }
 
-// judge notes what a user may not use, and gives the names.
-func (r *Reconciler) judge(ctx context.Context, f *facts, named namedSecrets) (refused []string, err error) {
+// evaluate notes the Secrets that a user may not use, and returns their names.
+func (r *Reconciler) evaluate(ctx context.Context, f *facts, named namedSecrets) (refused []string, err error) {
 	uid := named.user.UID
 	for _, name := range named.names {
 		about, err := r.secretAbout(ctx, f, name)
@@ -119,7 +119,7 @@ func (r *Reconciler) judge(ctx context.Context, f *facts, named namedSecrets) (r
 		if err != nil {
 			return nil, fmt.Errorf("reading Secret %q: %w", name, err)
 		}
-		warning, refusal := r.former.MayUse(about, named.user)
+		warning, refusal := r.previous.MayUse(about, named.user)
 		if refusal != nil {
 			refused = append(refused, name)
 			f.notAllowed[uid] = append(f.notAllowed[uid], refusal.Error())
@@ -131,11 +131,12 @@ func (r *Reconciler) judge(ctx context.Context, f *facts, named namedSecrets) (r
 	return refused, nil
 }
 
-// readFormer reads who used Secrets before the annotation was asked for. A ConfigMap with identities of seeds that an earlier release
-// wrote, without the key, shows that this is its upgrade: then the present users are noted, once. A ConfigMap that is lost makes none.
-func (r *Reconciler) readFormer(ctx context.Context, f *facts, all []namedSecrets) error {
-	if r.former != nil {
-		f.trouble(r.keepFormer(ctx))
+// readPrevious reads the users of Secrets from before the annotation was required. A ConfigMap of an earlier release,
+// with identities of seeds but without the key, shows its upgrade: then the present users are noted, once. After a
+// loss of the ConfigMap, none is.
+func (r *Reconciler) readPrevious(ctx context.Context, f *facts, all []namedSecrets) error {
+	if r.previous != nil {
+		f.trouble(r.keepPrevious(ctx))
 		return nil
 	}
 	kept := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: r.options.Namespace, Name: v1.ConfigMapSeeds}}
@@ -143,43 +144,43 @@ func (r *Reconciler) readFormer(ctx context.Context, f *facts, all []namedSecret
 	if client.IgnoreNotFound(missing) != nil {
 		return fmt.Errorf("reading ConfigMap %q: %w", kept.Name, missing)
 	}
-	text, noted := kept.Data[v1.FormerSecretUsers]
+	text, noted := kept.Data[v1.PreviousSecretUsers]
 	if noted || missing != nil {
-		r.former, r.formerUnkept = catalogue.ReadFormerUsers(text), !noted
+		r.previous, r.previousUnsaved = catalogue.ReadPreviousUsers(text), !noted
 	} else {
-		former, err := r.presentUsers(ctx, f, all)
+		previous, err := r.presentUsers(ctx, f, all)
 		if err != nil {
 			return err
 		}
-		r.former, r.formerUnkept = former, true
+		r.previous, r.previousUnsaved = previous, true
 	}
-	f.trouble(r.keepFormer(ctx))
+	f.trouble(r.keepPrevious(ctx))
 	return nil
 }
 
-// keepFormer writes who used Secrets, unless that is done. Until it succeeds, passes go by what is in memory.
-func (r *Reconciler) keepFormer(ctx context.Context) error {
-	if !r.formerUnkept {
+// keepPrevious writes the earlier users of Secrets, unless that is done. Until it succeeds, the ones in memory apply.
+func (r *Reconciler) keepPrevious(ctx context.Context) error {
+	if !r.previousUnsaved {
 		return nil
 	}
 	kept := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: r.options.Namespace, Name: v1.ConfigMapSeeds}}
 	before, made := kept.DeepCopy(), kept.DeepCopy()
-	kept.Data = map[string]string{v1.FormerSecretUsers: r.former.String()} // only this key is written
+	kept.Data = map[string]string{v1.PreviousSecretUsers: r.previous.String()} // only this key is written
 	made.Data = kept.Data
 	err := r.cached.Patch(ctx, kept, client.MergeFrom(before))
 	if apierrors.IsNotFound(err) {
 		err = r.cached.Create(ctx, made)
 	}
 	if err != nil {
-		return fmt.Errorf("keeping who uses Secrets, in ConfigMap %q: %w", kept.Name, err)
+		return fmt.Errorf("storing the users of Secrets in ConfigMap %q: %w", kept.Name, err)
 	}
-	r.formerUnkept = false
+	r.previousUnsaved = false
 	return nil
 }
 
-// presentUsers are those of Secrets that have the mark for that use, oldest first. Sets that are refused have none. Of catalogues both the
-// present spec counts, valid or not, and the last valid one.
-func (r *Reconciler) presentUsers(ctx context.Context, f *facts, all []namedSecrets) (catalogue.FormerUsers, error) {
+// presentUsers are the users of Secrets with the mark for that use, oldest first. Refused sets have none. Of
+// catalogues both the present spec counts, valid or not, and the last valid one.
+func (r *Reconciler) presentUsers(ctx context.Context, f *facts, all []namedSecrets) (catalogue.PreviousUsers, error) {
 	beyond := youngest(f.allSets, r.options.Namespace)
 	created, names := make([]time.Time, len(all)), make([][]string, len(all))
 	order := make([]int, len(all))
@@ -200,18 +201,18 @@ func (r *Reconciler) presentUsers(ctx context.Context, f *facts, all []namedSecr
 		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return created[a].Compare(created[b]) })
-	former := catalogue.FormerUsers{}
+	previous := catalogue.PreviousUsers{}
 	for _, i := range order {
 		marked, err := r.markedSecrets(ctx, f, names[i], i < len(f.readings))
 		if err != nil {
 			return nil, err
 		}
-		former.Note(all[i].user, marked...)
+		previous.Note(all[i].user, marked...)
 	}
-	return former, nil
+	return previous, nil
 }
 
-// markedSecrets are those that are there and have the mark for sources, or for values.
+// markedSecrets are those that exist and have the mark for sources, or for values.
 func (r *Reconciler) markedSecrets(ctx context.Context, f *facts, names []string, forSources bool) (marked []metav1.Object, err error) {
 	for _, name := range names {
 		about, err := r.secretAbout(ctx, f, name)
@@ -226,13 +227,13 @@ func (r *Reconciler) markedSecrets(ctx context.Context, f *facts, names []string
 	return marked, nil
 }
 
-// setsUsing are the sets that a Secret is for, as annotation used-by of its copies has them: also those that don't name it now, since a
-// seed may have an earlier copy of them.
+// setsUsing are the sets that may use a Secret, as in annotation used-by of its copies: also those that don't name it
+// now, since a seed may have an earlier copy of them.
 func (r *Reconciler) setsUsing(f *facts, about metav1.Object) string {
 	var names []string
 	for i := range f.allSets {
 		user := catalogue.SetUser(&f.allSets[i])
-		if _, refusal := r.former.MayUse(about, user); refusal == nil && f.allSets[i].Namespace == r.options.Namespace {
+		if _, refusal := r.previous.MayUse(about, user); refusal == nil && f.allSets[i].Namespace == r.options.Namespace {
 			names = append(names, user.Name)
 		}
 	}

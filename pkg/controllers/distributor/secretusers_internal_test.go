@@ -37,7 +37,7 @@ func (m *master) Get(_ context.Context, _ client.ObjectKey, object client.Object
 
 func (m *master) Patch(_ context.Context, object client.Object, _ client.Patch, _ ...client.PatchOption) error {
 	if m.refuses == nil {
-		m.written = object.(*corev1.ConfigMap).Data[v1.FormerSecretUsers]
+		m.written = object.(*corev1.ConfigMap).Data[v1.PreviousSecretUsers]
 	}
 	return m.refuses
 }
@@ -50,7 +50,7 @@ func newMaster() *master {
 }
 
 // Red when a pass ends since the notes can't be written, when it has no former users then, or when they are not written later.
-func TestNotesThatCantBeWrittenEndNoPass(t *testing.T) {
+func TestNotesThatCantBeWrittenEndNoReconciliation(t *testing.T) {
 	t.Parallel()
 	m := newMaster()
 	m.refuses = errors.New("too large")
@@ -58,29 +58,29 @@ func TestNotesThatCantBeWrittenEndNoPass(t *testing.T) {
 	object := &v1.AddonCatalogue{}
 	object.Name, object.UID = "private", "c"
 	user := catalogue.CatalogueUser(object)
-	pass := func() *facts {
+	reconcile := func() *facts {
 		f := &facts{readings: []*reading{{object: object}}, userFacts: userFacts{absent: map[string]bool{}}}
-		if err := r.readFormer(t.Context(), f, []namedSecrets{{user: user, names: []string{"login"}}}); err != nil {
+		if err := r.readPrevious(t.Context(), f, []namedSecrets{{user: user, names: []string{"login"}}}); err != nil {
 			t.Fatalf("the pass ends: %v", err)
 		}
-		if _, refusal := r.former.MayUse(&m.login, user); refusal != nil {
+		if _, refusal := r.previous.MayUse(&m.login, user); refusal != nil {
 			t.Error(refusal)
 		}
 		return f
 	}
 	for range 2 {
-		if f := pass(); len(f.troubles) != 1 || !strings.Contains(f.troubles[0].Error(), "too large") {
+		if f := reconcile(); len(f.troubles) != 1 || !strings.Contains(f.troubles[0].Error(), "too large") {
 			t.Errorf("troubles %v", f.troubles)
 		}
 	}
 	m.refuses = nil
-	if f := pass(); len(f.troubles) != 0 || m.written != "Secret/login 1 AddonCatalogue/private c" {
+	if f := reconcile(); len(f.troubles) != 0 || m.written != "Secret/login 1 AddonCatalogue/private c" {
 		t.Errorf("troubles %v, written %q", f.troubles, m.written)
 	}
 }
 
 // Red when the content of another Secret is taken than of that which was judged.
-func TestTheJudgedSecretIsRead(t *testing.T) {
+func TestTheEvaluatedSecretIsRead(t *testing.T) {
 	t.Parallel()
 	m := newMaster()
 	r := &Reconciler{direct: m}

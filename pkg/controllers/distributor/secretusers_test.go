@@ -103,13 +103,13 @@ func TestASetGetsNoSecretThatDoesNotNameIt(t *testing.T) {
 
 	// What it loses it has no further content of: its copy stays, and is not among those that the seed grants the Secret.
 	w.usedBy(secret, "AddonSet/monitoring")
-	w.expectSetSays(leak, "False", v1.ReasonSecretNotAllowed, "the seeds keep the last good copy")
+	w.expectSetSays(leak, "False", v1.ReasonSecretNotAllowed, "the seeds keep the last valid copy")
 	w.expectUsedBy(secret.Name, "AddonSet/monitoring")
 	w.expectCopy("south", leak, carriedBy(leak))
 
 	// Where none is left, no seed has the content any more, though copies of sets that name it stay.
 	w.usedBy(secret, "AddonSet/another")
-	w.expectSetSays(monitoring, "False", v1.ReasonSecretNotAllowed, "the seeds keep the last good copy")
+	w.expectSetSays(monitoring, "False", v1.ReasonSecretNotAllowed, "the seeds keep the last valid copy")
 	for _, cluster := range places {
 		expect.Gone(t, w.client(cluster), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: secret.Name}})
 	}
@@ -169,7 +169,7 @@ func TestACatalogueGetsNoLoginThatDoesNotNameIt(t *testing.T) {
 		t.Helper()
 		expect.HasCondition(t, w.master, of.DeepCopy(), expect.Is(v1.ConditionReady, status, reason, words...))
 	}
-	says(thief, "False", v1.ReasonSecretNotAllowed, "annotate the Secret with "+v1.AnnotationUsedBy+"=AddonCatalogue/thief", "is left out")
+	says(thief, "False", v1.ReasonSecretNotAllowed, "annotate the Secret with "+v1.AnnotationUsedBy+"=AddonCatalogue/thief", "left out")
 	w.expectCondition(thief, v1.ConditionSourcesReady, "False", v1.ReasonSecretNotAllowed)
 
 	core, payments := of("core", v1.CatalogueCore, "network"), of("payments", v1.CatalogueCustom, "ledger")
@@ -194,7 +194,7 @@ func TestACatalogueGetsNoLoginThatDoesNotNameIt(t *testing.T) {
 
 // F7: Who used a Secret at the upgrade goes on, and is warned. Red when that stops, is not told, is forgotten by a restart, or is had by who
 // never could use it, or comes later: by a set that is made again under the name too, or once the notes are lost.
-func TestFormerUsersOfSecretsGoOn(t *testing.T) {
+func TestPreviousUsersOfSecretsGoOn(t *testing.T) {
 	w := newWorld(t)
 	w.twoSeeds()
 	w.upgraded()
@@ -232,8 +232,8 @@ func TestFormerUsersOfSecretsGoOn(t *testing.T) {
 	for user, noted := range map[string]bool{
 		"AddonCatalogue/private": true, "AddonCatalogue/broken": true, "AddonSet/monitoring": true, "AddonSet/unfit": false, "AddonSet/guess": false,
 	} {
-		if strings.Contains(kept.Data[v1.FormerSecretUsers], " "+user+" ") != noted {
-			t.Errorf("%s is noted %t: %s", user, !noted, kept.Data[v1.FormerSecretUsers])
+		if strings.Contains(kept.Data[v1.PreviousSecretUsers], " "+user+" ") != noted {
+			t.Errorf("%s is noted %t: %s", user, !noted, kept.Data[v1.PreviousSecretUsers])
 		}
 	}
 	late := w.naming("late", secret.Name)
@@ -270,7 +270,7 @@ func TestFormerUsersOfSecretsGoOn(t *testing.T) {
 
 // Red when the ConfigMap with the notes, lost while the controller runs, is written again by a seed's worker without them: the next start
 // would take all present users for former ones.
-func TestNotesThatAreLostMakeNoFormerUsers(t *testing.T) {
+func TestNotesThatAreLostMakeNoPreviousUsers(t *testing.T) {
 	w := newWorld(t)
 	w.twoSeeds()
 	secret := w.platformSecret("shared", "a: 1")

@@ -13,45 +13,46 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/addonset"
-	"github.com/trellis-addons/trellis/pkg/budget"
+	"github.com/trellis-addons/trellis/pkg/base/budget"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/copies"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/fleet"
-	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/fleet/addonset"
 )
 
-// setReadings remembers sets by UID: to judge one costs more than the rest of a pass.
+// setReadings remembers sets by UID: validating one takes more time than the rest of a reconciliation.
 type setReadings map[types.UID]setReading
 
 type setReading struct {
 	generation int64
-	// refusal is why it is not copied, reason that for status, if not Invalid.
+	// refusal is why it is not copied, reason the one for status, if not Invalid.
 	refusal error
 	reason  string
 	digest  string
-	// depends is the set's digest and that of the catalogues that it depends on, since that pass.
+	// depends has the set's digest and those of the catalogues that it depends on. pass numbers the reconciliation that
+	// last changed it.
 	depends string
-	pass    int64
+	run     int64
 }
 
 // secondCoreError: another set of type Core comes first.
 type secondCoreError struct{ first string }
 
 func (e *secondCoreError) Error() string {
-	return fmt.Sprintf("AddonSet %q is of type Core too and comes first, by priority, age or name: only one can be", e.first)
+	return fmt.Sprintf("AddonSet %q is of type Core too and comes first, by priority, age or name: only one can be of this type", e.first)
 }
 
-// tooManyError: a platform has so many sets that this one does not count.
+// tooManyError: the platform already has as many older sets as allowed.
 type tooManyError struct{}
 
 func (e *tooManyError) Error() string {
-	return fmt.Sprintf("there are more than %d AddonSets, and older ones count: delete some", addonset.MaxSets)
+	return fmt.Sprintf("there are more than %d AddonSets, and only the oldest ones are used: delete some", addonset.MaxSets)
 }
 
-// readSets finds out which AddonSets are copied, and what is to say of the others.
-func (r *Reconciler) readSets(_ context.Context, f *facts) loop.Outcome {
-	r.passes++
+// readSets decides which AddonSets are copied, and collects the problems of the others.
+func (r *Reconciler) readSets(_ context.Context, f *facts) *loop.Outcome {
+	r.runs++
 	fresh, core := setReadings{}, firstCore(f.allSets, r.options.Namespace)
 	beyond := youngest(f.allSets, r.options.Namespace)
 	digests := digestsOf(f.merged)
@@ -61,13 +62,13 @@ func (r *Reconciler) readSets(_ context.Context, f *facts) loop.Outcome {
 		found := fleet.Finding{Name: client.ObjectKeyFromObject(object), Generation: object.Generation}
 		if object.Namespace != r.options.Namespace {
 			found.Reason = v1.ReasonWrongNamespace
-			found.Refusal = fmt.Sprintf("sets count in namespace %q only: create it there", r.options.Namespace)
+			found.Refusal = fmt.Sprintf("sets are read in namespace %q only: create it there", r.options.Namespace)
 			f.setFindings[object.UID] = found
 			continue
 		}
 		reading := r.readSet(object, digests)
 		if reading.reason == v1.ReasonTooLarge {
-			f.recheckIn(roomRecheck)
+			f.recheckIn(spaceRecheck)
 		}
 		fresh[object.UID] = reading
 		refusal := reading.refusal
@@ -84,12 +85,12 @@ func (r *Reconciler) readSets(_ context.Context, f *facts) loop.Outcome {
 			found.Reason, found.Refusal = v1.ReasonSecretNotAllowed, refusal.Error()
 		}
 		found.SecretWarnings = f.warnings[object.UID]
-		found.Pass, found.Catalogues = reading.pass, catalogue.DependencyDigest(dependencies(&object.Spec, digests))
+		found.Run, found.Catalogues = reading.run, catalogue.DependencyDigest(dependencies(&object.Spec, digests))
 		f.setFindings[object.UID] = found
 		if !slices.Contains(object.Finalizers, v1.FinalizerCleanupSet) {
 			continue // nothing is copied before package fleet protects it
 		}
-		wanted := &copies.Set{UID: object.UID, Generation: object.Generation, Created: object.CreationTimestamp, Pass: reading.pass}
+		wanted := &copies.Set{UID: object.UID, Generation: object.Generation, Created: object.CreationTimestamp, Run: reading.run}
 		if refusal == nil {
 			wanted.Spec, wanted.Digest = &object.Spec, reading.digest
 		}
@@ -107,8 +108,8 @@ func (r *Reconciler) readSet(object *v1.AddonSet, digests map[string]string) set
 		return reading
 	}
 	if !known || reading.generation != object.Generation {
-		pass, depends := reading.pass, reading.depends
-		reading = setReading{generation: object.Generation, pass: pass, depends: depends, refusal: addonset.Validate(object)}
+		run, depends := reading.run, reading.depends
+		reading = setReading{generation: object.Generation, run: run, depends: depends, refusal: addonset.Validate(object)}
 		digest, err := catalogue.SetDigest(&object.Spec)
 		if err != nil && reading.refusal == nil {
 			reading.refusal = err
@@ -117,7 +118,7 @@ func (r *Reconciler) readSet(object *v1.AddonSet, digests map[string]string) set
 	}
 	depends := reading.digest + catalogue.DependencyDigest(dependencies(&object.Spec, digests))
 	if depends != reading.depends {
-		reading.depends, reading.pass = depends, r.passes
+		reading.depends, reading.run = depends, r.runs
 	}
 	return reading
 }
@@ -138,8 +139,7 @@ func dependencies(spec *v1.AddonSetSpec, digests map[string]string) map[string]s
 	return named
 }
 
-// youngest are the sets beyond the number that a platform may have. The webhook refuses them where it
-// is reached.
+// youngest are the sets beyond the number that a platform may have. The webhook refuses them at that number.
 func youngest(all []v1.AddonSet, namespace string) map[types.UID]bool {
 	var ours []*v1.AddonSet
 	for i := range all {
@@ -172,7 +172,7 @@ func firstCore(all []v1.AddonSet, namespace string) *v1.AddonSet {
 	return first
 }
 
-// reportSets records what the pass found out about each set, and which seeds exist.
+// reportSets records the findings about each set, and which seeds exist.
 func (r *Reconciler) reportSets(f *facts) {
 	seeds := make([]string, 0, len(f.targets))
 	for _, to := range f.targets {

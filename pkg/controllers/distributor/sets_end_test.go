@@ -32,8 +32,7 @@ func TestASetIsDeletedOnceThatIsConfirmed(t *testing.T) {
 	}
 	w.expectSet(set, v1.ConditionReady, "True", v1.ReasonComplete)
 	south := w.expectCopy("south", set, carriedBy(set))
-	controllerutil.AddFinalizer(south, v1.FinalizerCleanupSet)
-	expect.Update(t, w.client("seed"), south)
+	expect.Change(t, w.client("seed"), south, func(south *v1.AddonSet) { controllerutil.AddFinalizer(south, v1.FinalizerCleanupSet) })
 	expect.Delete(t, w.master, set)
 	w.expectSet(set, v1.ConditionDeletionBlocked, "True", v1.ReasonNotConfirmed)
 	w.expectCopy("north", set, func(found *v1.AddonSet) error {

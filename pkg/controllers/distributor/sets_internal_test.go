@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/addonset"
-	"github.com/trellis-addons/trellis/pkg/budget"
+	"github.com/trellis-addons/trellis/pkg/base/budget"
+	"github.com/trellis-addons/trellis/pkg/fleet/addonset"
 )
 
 // Red when more sets than a platform may have are copied, or when a new one takes the place of one that was there before.
@@ -39,7 +39,7 @@ func TestOfTooManySetsTheOldestCount(t *testing.T) {
 
 // Red when a stub is judged by what it lacks, when Secrets that its copies need go, when nothing looks for room, or when a set is not read
 // once it is whole.
-func TestAStubOfASetIsNotJudged(t *testing.T) {
+func TestAStubOfASetIsNotEvaluated(t *testing.T) {
 	t.Parallel()
 	r := &Reconciler{
 		options: Options{Namespace: "platform"}, master: &Master{HeldSets: budget.New[v1.AddonSet](addonset.Budget("platform"))},
@@ -64,7 +64,7 @@ func TestAStubOfASetIsNotJudged(t *testing.T) {
 	for range 2 {
 		f := read(stub)
 		found := f.setFindings["tools"]
-		if found.Reason != v1.ReasonTooLarge || found.Pass != before.setFindings["tools"].Pass || f.recheck != roomRecheck || !f.secrets.HoldValues {
+		if found.Reason != v1.ReasonTooLarge || found.Run != before.setFindings["tools"].Run || f.recheck != spaceRecheck || !f.secrets.HoldValues {
 			t.Errorf("%+v, next pass in %s, Secrets are held: %t", found, f.recheck, f.secrets.HoldValues)
 		}
 		if wanted := f.sets["tools"]; wanted == nil || wanted.Spec != nil {

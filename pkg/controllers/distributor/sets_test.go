@@ -77,9 +77,10 @@ func TestACopyThatIsEditedOrDeletedIsPutBack(t *testing.T) {
 	} {
 		t.Run(why, func(t *testing.T) {
 			copied := w.expectCopy("south", set, func(*v1.AddonSet) error { return nil })
-			controllerutil.AddFinalizer(copied, v1.FinalizerCleanupSet) // as the seed's controller does
-			change(copied)
-			expect.Update(t, there, copied)
+			expect.Change(t, there, copied, func(copied *v1.AddonSet) {
+				controllerutil.AddFinalizer(copied, v1.FinalizerCleanupSet) // as the seed's controller does
+				change(copied)
+			})
 			back := w.expectCopy("south", set, func(copied *v1.AddonSet) error {
 				if copied.Annotations[v1.AnnotationGate] != "r1/1" || copied.Annotations[v1.AnnotationRemovalApproved] != "" ||
 					copied.Labels[v1.LabelRole] != v1.RoleCopy || copied.Labels["mine"] != "" {

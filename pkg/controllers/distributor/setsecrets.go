@@ -12,18 +12,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/seed"
-	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// defaultValuesKey is the key of values where a set names none.
+// defaultValuesKey is the key of values if a set names none.
 const defaultValuesKey = "values.yaml"
 
-// findValues finds the Secrets with values that sets name, also refused ones: the users that a Secret names hold for their last good
-// copies too. A set that is invalid, or not read, may have a copy that names any: then none is removed, but those that are for nobody any
-// more.
-func (r *Reconciler) findValues(ctx context.Context, f *facts) loop.Outcome {
+// findValues reads the Secrets with values that sets name, also refused sets: the users that a Secret names apply to
+// their last good copies too. A set that is invalid, or not read, may have a copy that names any Secret: then none is
+// removed, except for those that no set may use any more.
+func (r *Reconciler) findValues(ctx context.Context, f *facts) *loop.Outcome {
 	f.valuesProblems, f.valuesSets = map[string]string{}, map[string]map[types.UID]bool{}
 	fresh := secretReader{}
 	for name, keys := range valuesNamed(f) {
@@ -48,7 +48,7 @@ func (r *Reconciler) findValues(ctx context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-// valuesNamed are the keys of Secrets that sets name, none where none of them may; which valid sets do is noted in f.
+// valuesNamed are the keys of Secrets that sets name, none if no set may use the Secret; f gets the valid sets that name it.
 func valuesNamed(f *facts) map[string]map[string]bool {
 	named := map[string]map[string]bool{}
 	for at := range f.allSets {
@@ -77,7 +77,7 @@ func valuesNamed(f *facts) map[string]map[string]bool {
 	return named
 }
 
-// valuesSecret reads a Secret unless it is known at its present version, with these keys.
+// valuesSecret reads a Secret unless its present version is known, with these keys.
 func (r *Reconciler) valuesSecret(ctx context.Context, f *facts, name string, keys []string) (knownSecret, error) {
 	about, err := r.secretAbout(ctx, f, name)
 	if err != nil {
@@ -101,8 +101,8 @@ func (r *Reconciler) valuesSecret(ctx context.Context, f *facts, name string, ke
 	return found, nil
 }
 
-// valuesOf is what seeds get of a Secret with values, and why they get nothing, or not all: a set that
-// names a key which is missing doesn't keep others from theirs.
+// valuesOf is the copy of a Secret with values for seeds, and why there is none, or an incomplete one: a set that
+// names a missing key doesn't affect other sets' keys.
 func valuesOf(secret *corev1.Secret, keys []string, usedBy string) (*seed.SecretCopy, string) {
 	if secret.Labels[v1.LabelUse] != v1.UseValues {
 		return nil, fmt.Sprintf("it has no label %s=%s", v1.LabelUse, v1.UseValues)
@@ -121,10 +121,10 @@ func valuesOf(secret *corev1.Secret, keys []string, usedBy string) (*seed.Secret
 	if len(missing) > 0 {
 		problem = fmt.Sprintf("it has none of the keys %q", missing)
 	}
-	// No digest of the data: readers of metadata could learn from it.
+	// It has no digest of the data: readers of metadata could learn from it.
 	revision, err := catalogue.Digest(append([]string{string(secret.UID), secret.ResourceVersion, usedBy}, keys...))
 	if err != nil {
-		return nil, "its revision can't be told"
+		return nil, "its revision can't be computed"
 	}
 	found.Revision = revision
 	return found, problem

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/conditions"
+	"github.com/trellis-addons/trellis/pkg/base/conditions"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor"
 	"github.com/trellis-addons/trellis/test/expect"
 )
@@ -40,8 +40,8 @@ func (w *world) expectSources(object *v1.AddonCatalogue, reason, row string, wor
 		if err := expect.Condition(object, v1.ConditionSourcesReady, state, reason, words...); err != nil {
 			return err
 		}
-		if told := meta.FindStatusCondition(object.Status.Conditions, v1.ConditionSourcesReady).Message; strings.Contains(told, "such text") {
-			return fmt.Errorf("it repeats what the seed says: %s", told)
+		if reported := meta.FindStatusCondition(object.Status.Conditions, v1.ConditionSourcesReady).Message; strings.Contains(reported, "such text") {
+			return fmt.Errorf("it repeats what the seed says: %s", reported)
 		}
 		if len(object.Status.Seeds) != 1 || object.Status.Seeds[0].Sources != row {
 			return fmt.Errorf("the rows are %+v, want sources %q", object.Status.Seeds, row)
@@ -52,7 +52,7 @@ func (w *world) expectSources(object *v1.AddonCatalogue, reason, row string, wor
 
 // Red without sourcesReady; the first half where secretProblems are not looked at, the second where
 // add does not look at the column, or the worker does not report what it counted.
-func TestSourcesThatCannotBeHadAreTold(t *testing.T) {
+func TestSourcesThatCannotBeHadAreReported(t *testing.T) {
 	w := newWorld(t)
 	w.seed("north", kubeconfigOf("seed"))
 	object := w.catalogueOf("web", map[string][]string{w.platform: {"1.0.0"}})

@@ -10,12 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
 )
 
-// tidy deletes revisions that are not the last any more. Those of deleted catalogues are only
-// forgotten: the garbage collector removes them.
-func (r *Reconciler) tidy(ctx context.Context, f *facts) loop.Outcome {
+// tidy deletes revisions that are not the last any more. Those of deleted catalogues are only forgotten: the garbage
+// collector removes them.
+func (r *Reconciler) tidy(ctx context.Context, f *facts) *loop.Outcome {
 	present := map[types.UID]bool{}
 	for _, reading := range f.readings {
 		present[reading.object.UID] = true

@@ -13,7 +13,6 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -41,8 +40,8 @@ func TestABlackHoleHoldsNobodyUp(t *testing.T) {
 	object := w.expectCondition(custom, v1.ConditionReady, "True", v1.ReasonDistributed)
 	for _, row := range object.Status.Seeds {
 		// It is still being waited for, or was given up for now.
-		told := row.Message == "not reached yet" || row.Message == "the API server does not answer in time"
-		if row.Name == "hole" && (row.Synced || !told) {
+		reported := row.Message == "not reached yet" || row.Message == "the API server does not answer in time"
+		if row.Name == "hole" && (row.Synced || !reported) {
 			t.Errorf("row %+v", row)
 		}
 	}
@@ -50,14 +49,14 @@ func TestABlackHoleHoldsNobodyUp(t *testing.T) {
 
 func (w *world) eventsOn(object client.Object) []string {
 	w.t.Helper()
-	var told []string
+	var reported []string
 	for _, event := range expect.Events(w.t, w.master, object) {
-		told = append(told, event.Reason+": "+event.Note)
+		reported = append(reported, event.Reason+": "+event.Note)
 	}
-	return told
+	return reported
 }
 
-func TestTellsWhatChanges(t *testing.T) {
+func TestReportsWhatChanges(t *testing.T) {
 	w := newWorld(t)
 	w.seed("remote", kubeconfigOf("seed"))
 	w.start()
@@ -75,8 +74,8 @@ func TestTellsWhatChanges(t *testing.T) {
 	})
 	expect.Event(t, w.master, first, v1.EventChanged, "constraints, deprecation or onClusterDeletion changed", "no content", "velero 1.0.0")
 	isContent := func(text string) bool { return !strings.Contains(text, "content changed under") }
-	if told := slices.DeleteFunc(w.eventsOn(first), isContent); len(told) != 1 {
-		t.Errorf("a changed constraint is told as changed content: %q", told)
+	if reported := slices.DeleteFunc(w.eventsOn(first), isContent); len(reported) != 1 {
+		t.Errorf("a changed constraint is told as changed content: %q", reported)
 	}
 	expect.Object(t, w.client("seed"), merged, func(object *v1.AddonCatalogue) error {
 		if object.Annotations[v1.AnnotationDigest] == digest {
@@ -88,11 +87,11 @@ func TestTellsWhatChanges(t *testing.T) {
 	// What another owns is told, to who does not.
 	second := w.catalogueOf("second", map[string][]string{"velero": {"v1.1"}})
 	expect.Create(w.t, w.master, second)
-	expect.Event(t, w.master, second, v1.EventConflict, `add-on "velero" is left out`, `Custom catalogue "first"`, `take it out of catalogue "second"`,
+	expect.Event(t, w.master, second, v1.EventConflict, `add-on "velero" is left out`, `Custom catalogue "first"`, `remove it from catalogue "second"`,
 		"verb manage-core", `annotate "second" with `+v1.AnnotationTakeOver+"=velero")
-	for _, told := range w.eventsOn(first) {
-		if strings.HasPrefix(told, v1.EventConflict) || strings.Contains(told, "1.1.0") && strings.HasPrefix(told, v1.EventChanged) {
-			t.Errorf("what did not change is told: %s", told)
+	for _, reported := range w.eventsOn(first) {
+		if strings.HasPrefix(reported, v1.EventConflict) || strings.Contains(reported, "1.1.0") && strings.HasPrefix(reported, v1.EventChanged) {
+			t.Errorf("what did not change is told: %s", reported)
 		}
 	}
 
@@ -113,7 +112,7 @@ func TestTellsWhatChanges(t *testing.T) {
 	})
 }
 
-func TestHoldsWhatItCantTell(t *testing.T) {
+func TestHoldsWhatIsUnknown(t *testing.T) {
 	w := newWorld(t)
 	w.seed("remote", kubeconfigOf("seed"))
 	custom := w.catalogueOf("custom", map[string][]string{"argo": {"1.0.0"}, "shared": {"1.0.0"}})
@@ -169,7 +168,7 @@ func TestHoldsWhatItCantTell(t *testing.T) {
 	expect.Gone(t, w.client("seed"), w.merged("shared"))
 }
 
-func TestAnOlderSeedIsToldAndNotLooped(t *testing.T) {
+func TestAnOlderSeedIsReportedAndNotLooped(t *testing.T) {
 	w := newWorld(t)
 	seed := w.client("seed")
 	older := w.olderCRD(seed)
@@ -248,8 +247,8 @@ func (w *world) put(crd *apiextensionsv1.CustomResourceDefinition) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	ctx := context.Background()                                      // it is called when the test is over, too
-	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error { // the API server writes conditions
+	ctx := context.Background()                    // it is called when the test is over, too
+	err = expect.PastConflicts(ctx, func() error { // the API server writes conditions
 		live := &apiextensionsv1.CustomResourceDefinition{}
 		if err := writer.Get(ctx, client.ObjectKeyFromObject(crd), live); err != nil {
 			return err

@@ -20,11 +20,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/addonset"
-	"github.com/trellis-addons/trellis/pkg/budget"
+	"github.com/trellis-addons/trellis/pkg/base/budget"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	usercluster "github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/loop"
+	usercluster "github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/fleet/addonset"
 )
 
 // everything is the distributor's one request: a merge needs all catalogues.
@@ -33,7 +33,8 @@ var everything = reconcile.Request{NamespacedName: types.NamespacedName{Name: "e
 // SetupWithManager registers all controllers.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if r.options.Namespace == r.options.CatalogueNamespace {
-		return fmt.Errorf("the catalogue namespace can't be the platform namespace %q: merged and authored catalogues would collide",
+		return fmt.Errorf("flags --namespace and --catalogue-namespace are both %q: give them different namespaces, since merged and "+
+			"authored catalogues would collide",
 			r.options.Namespace)
 	}
 	for _, runnable := range []interface{ Start(context.Context) error }{r.workers, r.usage} {
@@ -51,26 +52,26 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 }
 
 func (r *Reconciler) watchInputs(mgr ctrl.Manager, from cache.Cache) error {
-	// Our own status writes change none of these. A stub differs from the whole by an annotation.
+	// None of these changes with our own status writes. A stub differs from the whole object by an annotation.
 	edits := predicate.Or[client.Object](
 		predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{},
 	)
 	catalogues, changes := predicate.Or[client.Object](edits, gitRead), r.gathering.Changes(everything)
 	return loop.Register(mgr, "distributor",
-		controller.Options{Reconciler: r.gathering.Passes(r.Reconcile), MaxConcurrentReconciles: 1},
+		controller.Options{Reconciler: r.gathering.Wrap(r.Reconcile), MaxConcurrentReconciles: 1},
 		source.Kind[client.Object](from, &v1.AddonCatalogue{}, changes, catalogues),
 		source.Kind[client.Object](from, &v1.AddonSet{}, changes, predicate.Or[client.Object](edits, protected)),
 		source.Kind[client.Object](from, usercluster.SeedObject(), changes),
 		source.Kind[client.Object](from, loop.Metadata(corev1.SchemeGroupVersion.WithKind("Secret")), changes))
 }
 
-// gitRead passes on that a catalogue in git was read, or can't be read any more: what its content lacks it gives up.
+// gitRead passes events of a catalogue in git that was read, or can't be read any more: it loses add-ons that its content lacks.
 var gitRead = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	before, after := e.ObjectOld.(*v1.AddonCatalogue), e.ObjectNew.(*v1.AddonCatalogue)
 	return after.Spec.Git != nil && (before.Status.Addons != after.Status.Addons || isFetched(before) != isFetched(after))
 }}
 
-// protected passes on that a set got its finalizer, or lost it.
+// protected passes events of a set that got its finalizer, or lost it.
 var protected = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	return !slices.Equal(e.ObjectOld.GetFinalizers(), e.ObjectNew.GetFinalizers())
 }}
@@ -78,13 +79,13 @@ var protected = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 // Master is the client of the master that the controllers of catalogues share.
 type Master struct {
 	cluster.Cluster
-	// Held and HeldSets bound what its cache takes for catalogues and for sets.
+	// Held and HeldSets bound the memory of catalogues and sets in its cache.
 	Held     *budget.Budget[v1.AddonCatalogue, *v1.AddonCatalogue]
 	HeldSets *budget.Budget[v1.AddonSet, *v1.AddonSet]
 }
 
-// NewMaster makes a Master. It has a cache of its own, without merged and available catalogues and copies of sets, for a master that is a
-// seed too.
+// NewMaster returns a Master. It has its own cache, without merged and available catalogues and copies of sets, for a
+// master that is also a seed.
 func NewMaster(mgr ctrl.Manager, namespace string) (*Master, error) {
 	copies, err := labels.NewRequirement(v1.LabelRole, selection.NotIn, []string{v1.RoleMerged, v1.RoleAvailable})
 	if err != nil {
@@ -107,7 +108,7 @@ func NewMaster(mgr ctrl.Manager, namespace string) (*Master, error) {
 		}
 	})
 	if err != nil {
-		return nil, fmt.Errorf("making the master's cache: %w", err)
+		return nil, fmt.Errorf("creating the master's cache: %w", err)
 	}
 	if err := mgr.Add(master); err != nil {
 		return nil, fmt.Errorf("adding the master's cache: %w", err)

@@ -10,10 +10,10 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch"
 )
 
-// TestACommitIsToldOnce makes the passes that a cache which is behind makes: the revision in status
+// TestACommitIsReportedOnce makes the passes that a cache which is behind makes: the revision in status
 // is the old one still, and one of the deletions is not seen yet. Another commit is told, and going
 // back to an earlier one too.
-func TestACommitIsToldOnce(t *testing.T) {
+func TestACommitIsReportedOnce(t *testing.T) {
 	recorder := events.NewFakeRecorder(10)
 	r := &Reconciler{recorder: recorder}
 	remembered := &memory{}
@@ -28,17 +28,17 @@ func TestACommitIsToldOnce(t *testing.T) {
 	pass("new", "newer", "g")
 	pass("newer", "new", "h")
 	close(recorder.Events)
-	var told []string
+	var reported []string
 	for event := range recorder.Events {
-		told = append(told, event)
+		reported = append(reported, event)
 	}
-	want := []string{"took commit new: 0 add-ons added, 0 changed, 6 taken out", "took commit newer:", "took commit new: 0 add-ons added, 0 changed, 1 taken out"}
-	if len(told) != len(want) {
-		t.Fatalf("got %q, want %q", told, want)
+	want := []string{"applied commit new: 0 add-ons added, 0 changed, 6 removed", "applied commit newer:", "applied commit new: 0 add-ons added, 0 changed, 1 removed"}
+	if len(reported) != len(want) {
+		t.Fatalf("got %q, want %q", reported, want)
 	}
 	for i := range want {
-		if !strings.Contains(told[i], want[i]) {
-			t.Errorf("event %d is %q, want %q", i, told[i], want[i])
+		if !strings.Contains(reported[i], want[i]) {
+			t.Errorf("event %d is %q, want %q", i, reported[i], want[i])
 		}
 	}
 }

@@ -14,20 +14,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/fetch"
-	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
 // Options are the controller's settings.
 type Options struct {
 	// Namespace is the platform namespace. Default: kubermatic.
 	Namespace string
-	// Clock for what annotation reconcile-at asks for, and for the pace of writes. Default: the real one.
+	// Clock is for annotation reconcile-at, and for the pace of writes. Default: the real one.
 	Clock clock.PassiveClock
 }
 
-// Dependencies are what the controller works with.
+// Dependencies are the clients and settings that the controller uses.
 type Dependencies struct {
 	// Master is the client of the master that the controllers of catalogues share.
 	Master cluster.Cluster
@@ -53,7 +53,7 @@ type Reconciler struct {
 	queue    workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
-// New makes the controller.
+// New returns the controller, with defaults for options that are not set.
 func New(dependencies Dependencies) *Reconciler {
 	options := dependencies.Options
 	options.Namespace = cmp.Or(options.Namespace, "kubermatic")
@@ -66,7 +66,7 @@ func New(dependencies Dependencies) *Reconciler {
 	}
 }
 
-// Reconcile makes what is generated from one catalogue equal to its repository.
+// Reconcile makes the generated catalogues of one catalogue equal to its repository.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	object := &v1.AddonCatalogue{}
 	if err := r.cached.Get(ctx, request.NamespacedName, object); err != nil {
@@ -75,7 +75,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if !r.isOurs(object) {
-		return loop.Result(loop.NotMine{}), nil
+		return loop.Result(&loop.Outcome{Kind: loop.NotMine}), nil
 	}
 	turn := loop.StartShared(r.cached, object)
 	facts := &facts{object: object, memory: r.memories.of(request.NamespacedName)}

@@ -14,17 +14,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
 	"github.com/trellis-addons/trellis/pkg/fetch"
-	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// betweenRequests is the shortest time between two looks that annotation reconcile-at asks for: as the shortest interval.
+// betweenRequests is the shortest time between two fetches that annotation reconcile-at requests: the same as the shortest interval.
 const betweenRequests = 10 * time.Second
 
 // fetch reads the content from the store, which enqueues the catalogue when there is other content.
-func (r *Reconciler) fetch(ctx context.Context, f *facts) loop.Outcome {
+func (r *Reconciler) fetch(ctx context.Context, f *facts) *loop.Outcome {
 	reference, err := r.reference(ctx, f.object)
 	if err != nil {
 		return fetchOutcome(ctx, f, err)
@@ -66,13 +66,13 @@ func (r *Reconciler) reference(ctx context.Context, object *v1.AddonCatalogue) (
 	if reference.Credentials.IsSecret() && len(reference.Credentials.Hosts) == 0 {
 		return reference, &fetch.RefusedError{
 			Subject: fmt.Sprintf("Secret %q", git.SecretRef.Name),
-			Rule:    "it has no annotation " + v1.AnnotationHosts + " that says which hosts may get its credentials",
+			Rule:    "it has no annotation " + v1.AnnotationHosts + " with the hosts that may get its credentials",
 		}
 	}
 	return reference, nil
 }
 
-// sourceSecret reads a Secret beside the catalogue, past the cache, which has metadata only.
+// sourceSecret reads a Secret in the catalogue's namespace, past the cache, which has only metadata.
 func (r *Reconciler) sourceSecret(ctx context.Context, name string) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
 	err := r.direct.Get(ctx, client.ObjectKey{Namespace: r.options.Namespace, Name: name}, secret)
@@ -90,28 +90,28 @@ func (r *Reconciler) sourceSecret(ctx context.Context, name string) (*corev1.Sec
 	return secret, nil
 }
 
-// mayUse refuses Secrets that are not for the catalogue. Until the distributor has noted who used them before, it is to be tried again.
+// mayUse refuses Secrets that the catalogue may not use. Until the distributor has noted their earlier users, the error is temporary.
 func (r *Reconciler) mayUse(ctx context.Context, secret *corev1.Secret, object *v1.AddonCatalogue) error {
 	user, kept := catalogue.CatalogueUser(object), &corev1.ConfigMap{}
-	if _, refusal := (catalogue.FormerUsers{}).MayUse(secret, user); refusal == nil {
+	if _, refusal := (catalogue.PreviousUsers{}).MayUse(secret, user); refusal == nil {
 		return nil
 	}
 	err := r.direct.Get(ctx, client.ObjectKey{Namespace: r.options.Namespace, Name: v1.ConfigMapSeeds}, kept)
-	text, noted := kept.Data[v1.FormerSecretUsers]
+	text, noted := kept.Data[v1.PreviousSecretUsers]
 	if err == nil && !noted {
 		err = apierrors.NewNotFound(corev1.Resource("configmaps"), v1.ConfigMapSeeds)
 	}
 	if err != nil {
 		return err
 	}
-	if _, refusal := catalogue.ReadFormerUsers(text).MayUse(secret, user); refusal != nil {
+	if _, refusal := catalogue.ReadPreviousUsers(text).MayUse(secret, user); refusal != nil {
 		return &fetch.RefusedError{Subject: "the repository's credentials", Rule: refusal.Error()}
 	}
 	return nil
 }
 
-// fetchOutcome counts no attempts: the store tries again and enqueues the catalogue.
-func fetchOutcome(ctx context.Context, f *facts, err error) loop.Outcome {
+// fetchOutcome counts no attempts: the store retries and enqueues the catalogue.
+func fetchOutcome(ctx context.Context, f *facts, err error) *loop.Outcome {
 	var (
 		missing      *fetch.NotFoundError
 		refused      *fetch.RefusedError
@@ -140,7 +140,7 @@ func fetchOutcome(ctx context.Context, f *facts, err error) loop.Outcome {
 	return f.waiting(reason, message)
 }
 
-// cause leaves out the addresses in errors of the network, so that equal trouble is written once.
+// cause omits the addresses in errors of the network, so that equal problems are written once.
 func cause(err error) string {
 	var operation *net.OpError
 	var name *net.DNSError
@@ -164,10 +164,10 @@ func (f *facts) lastGood() string {
 	return f.object.Status.Revision
 }
 
-// waiting ends a pass that changed nothing.
-func (f *facts) waiting(reason, message string) loop.Outcome {
+// waiting ends a reconciliation that changed nothing.
+func (f *facts) waiting(reason, message string) *loop.Outcome {
 	if reason != v1.ReasonFetching && len(f.have) > 0 {
 		message += "; the add-ons of commit " + f.lastGood() + " stay"
 	}
-	return loop.Waiting{Condition: v1.ConditionFetched, Reason: reason, Message: message, Recheck: recheck}
+	return loop.Wait(v1.ConditionFetched, reason, message, recheck)
 }

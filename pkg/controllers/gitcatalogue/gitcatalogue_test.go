@@ -80,8 +80,7 @@ func TestEachAddonBecomesACatalogue(t *testing.T) {
 		}
 		return nil
 	})
-	object.Spec.Git = nil
-	expect.Update(t, w.client, object)
+	expect.Change(t, w.client, object, func(object *v1.AddonCatalogue) { object.Spec.Git = nil })
 	expect.Object(t, w.client, object, func(object *v1.AddonCatalogue) error {
 		if left := len(w.children(object)); left != 0 || object.Status.Revision != "" || len(object.Status.Conditions) != 0 {
 			return fmt.Errorf("%d add-ons are left, status %+v", left, object.Status)
@@ -164,16 +163,16 @@ func TestACommitIsTakenWholeOrNotAtAll(t *testing.T) {
 		{"an unknown field", "- name: mimir\n  verions: []\n", `b.yaml line 2: unknown field "verions" in addons[]`},
 		{"a duplicate in the repository", file("loki", "v2.0.0"), `b.yaml line 3: add-on "loki" has version "v2.0.0" in a.yaml line 3 already`},
 		{"what validation refuses", "- name: mimir\n  versions:\n  - version: a\n  - version: b\n    constraints: {k8sVersion: nonsense}\n",
-			`b.yaml line 4: addon "mimir" version "b": constraints.k8sVersion`},
+			`b.yaml line 5: addon "mimir" version "b": constraints.k8sVersion`},
 		{"a valuesTemplate that does not parse", "- name: mimir\n  versions:\n  - version: a\n    valuesTemplate: |\n      a: 1\n      {{-  := len .x }}\n",
-			`b.yaml line 3: addon "mimir" version "a": valuesTemplate: line 2: unexpected ":="`},
+			`b.yaml line 4: addon "mimir" version "a": valuesTemplate: line 2: unexpected ":="`},
 		{"a rule of health over another root", "- name: mimir\n  versions:\n  - version: a\n    template:\n      method: helm\n" +
 			"      health: {rules: [{apiVersion: v1, kind: A, healthy: other.ready}]}\n    source: {helm: {url: https://charts.example.com, chart: a, version: 1.0.0}}\n",
-			`b.yaml line 3: addon "mimir" version "a": template.health.rules[0].healthy: it is no CEL expression over self`},
+			`b.yaml line 6: addon "mimir" version "a": template.health.rules[0].healthy: it is not a CEL expression over self`},
 		{"Secrets of the hub", "- name: mimir\n  versions:\n  - version: a\n    template:\n      method: helm\n" +
 			"      access: [{name: hub, rules: [{apiGroups: [''], resources: [secrets], verbs: [get]}]}]\n" +
 			"    source: {helm: {url: https://charts.example.com, chart: a, version: 1.0.0}}\n",
-			`b.yaml line 3: addon "mimir" version "a": template.access[0].rules[0].resources[0]: agents may have nothing of "secrets"`},
+			`b.yaml line 6: addon "mimir" version "a": template.access[0].rules[0].resources[0]: agents may have no rights for "secrets"`},
 		{"what only the API server refuses", "\n- name: mimir\n  documentationURL: gopher://x\n  versions: [{version: a}]\n",
 			`b.yaml line 2: add-on "mimir": spec.addons[0].documentationURL`},
 	} {
@@ -205,7 +204,7 @@ func TestACommitIsTakenWholeOrNotAtAll(t *testing.T) {
 	w.expectFetched(object, "True", v1.ReasonFetched)
 }
 
-func TestMuchThatGoesNeedsAWord(t *testing.T) {
+func TestMuchThatGoesNeedsApproval(t *testing.T) {
 	w := newWorld(t)
 	many := []string{}
 	for i := range 10 {
@@ -226,7 +225,7 @@ func TestMuchThatGoesNeedsAWord(t *testing.T) {
 	empty := w.commit(map[string]string{"a.yaml": "# nothing any more\n"})
 	w.look(object)
 	message := w.expectFetched(object, "False", v1.ReasonRevisionNeedsApproval)
-	if !strings.Contains(message, "takes 5 of 5 add-ons out") || !strings.Contains(message, v1.AnnotationApproveRevision+"="+empty) {
+	if !strings.Contains(message, "removes 5 of 5 add-ons") || !strings.Contains(message, v1.AnnotationApproveRevision+"="+empty) {
 		t.Errorf("message %q", message)
 	}
 	expect.Annotate(w.t, w.client, object, v1.AnnotationApproveRevision, first)
@@ -251,7 +250,7 @@ func TestMuchThatGoesNeedsAWord(t *testing.T) {
 
 // Red when the one who is to approve a commit is not told which installations lose their version. An
 // add-on that another catalogue has too loses none, and one that is another's lost them before.
-func TestWhatACommitTakesFromInstallationsIsTold(t *testing.T) {
+func TestWhatACommitTakesFromInstallationsIsReported(t *testing.T) {
 	w := newWorld(t)
 	first := w.commit(map[string]string{"a.yaml": file("a", "1.0.0", "b", "1.0.0", "c", "1.0.0", "d", "1.0.0", "e", "1.0.0", "f", "1.0.0")})
 	w.start("", "")
@@ -263,7 +262,7 @@ func TestWhatACommitTakesFromInstallationsIsTold(t *testing.T) {
 
 	empty := w.commit(map[string]string{"a.yaml": "# nothing any more\n"})
 	w.look(object)
-	w.expectApprovable(object, empty, "not known whether installations have what goes: no seed is counted yet")
+	w.expectApprovable(object, empty, "not known whether installations use the removed versions: no seed was counted yet")
 
 	north := catalogue.SeedUsage{Installations: map[catalogue.UsedVersion]int{
 		{Addon: "a", Version: "1.0.0"}: 2, {Addon: "b", Version: "1.0.0"}: 1, {Addon: "c", Version: "1.0.0"}: 4,
@@ -275,7 +274,7 @@ func TestWhatACommitTakesFromInstallationsIsTold(t *testing.T) {
 	expect.Create(w.t, w.client, book)
 	w.look(object)
 	w.expectApprovable(object, empty,
-		"12 installations on 2 counted seeds have what goes (5 of a 1.0.0, 4 of c 1.0.0, 1 of b 1.0.0 and 2 more); nothing is uninstalled")
+		"12 installations on 2 counted seeds use the removed versions (5 of a 1.0.0, 4 of c 1.0.0, 1 of b 1.0.0 and 2 more); nothing is uninstalled")
 
 	owner := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "owner"}, Spec: *children["c"].Spec.DeepCopy()}
 	owner.Spec.Addons[0].Versions[0].Version = "2.0.0"
@@ -285,12 +284,12 @@ func TestWhatACommitTakesFromInstallationsIsTold(t *testing.T) {
 	})
 	w.look(object)
 	w.expectApprovable(object, empty,
-		"8 installations on 2 counted seeds have what goes (5 of a 1.0.0, 1 of b 1.0.0, 1 of d 1.0.0 and 1 more); nothing is uninstalled")
+		"8 installations on 2 counted seeds use the removed versions (5 of a 1.0.0, 1 of b 1.0.0, 1 of d 1.0.0 and 1 more); nothing is uninstalled")
 
 	book.Data = map[string]string{"north": catalogue.SeedUsage{}.Encode()}
 	expect.Update(t, w.client, book)
 	w.look(object)
-	w.expectApprovable(object, empty, "no installation on 1 counted seed has what goes")
+	w.expectApprovable(object, empty, "no installation on 1 counted seed uses the removed versions")
 	expect.Annotate(w.t, w.client, object, v1.AnnotationApproveRevision, empty)
 	w.expectAddons(object, empty)
 }
@@ -309,8 +308,8 @@ func TestAConflictNamesTheCatalogueInGit(t *testing.T) {
 	hand.Spec.Priority = 0
 	expect.Create(w.t, w.client, hand)
 	for object, want := range map[*v1.AddonCatalogue]string{
-		hand: fmt.Sprintf("catalogue %q in git (generated: %q) has it with precedence", "team", generated.Name),
-		team: "this one wins", generated: "this one wins",
+		hand: fmt.Sprintf("catalogue %q in git (generated: %q) has this version too, and has precedence", "team", generated.Name),
+		team: "this one has precedence", generated: "this one has precedence",
 	} {
 		expect.Object(t, w.client, object, func(object *v1.AddonCatalogue) error {
 			found := meta.FindStatusCondition(object.Status.Conditions, v1.ConditionConflicting)
@@ -323,12 +322,12 @@ func TestAConflictNamesTheCatalogueInGit(t *testing.T) {
 }
 
 // expectApprovable waits until a commit waits for an approval, and the condition says that, too.
-func (w *world) expectApprovable(object *v1.AddonCatalogue, commit, told string) {
+func (w *world) expectApprovable(object *v1.AddonCatalogue, commit, reported string) {
 	w.t.Helper()
 	expect.Eventually(w.t, expect.Patience, func() error {
 		message := w.expectFetched(object, "False", v1.ReasonRevisionNeedsApproval)
-		if !strings.Contains(message, told) || !strings.Contains(message, v1.AnnotationApproveRevision+"="+commit) {
-			return fmt.Errorf("message %q, want %q", message, told)
+		if !strings.Contains(message, reported) || !strings.Contains(message, v1.AnnotationApproveRevision+"="+commit) {
+			return fmt.Errorf("message %q, want %q", message, reported)
 		}
 		return nil
 	})
@@ -584,14 +583,14 @@ func TestALoginIsForTheCataloguesThatItNames(t *testing.T) {
 		expect.Create(w.t, w.client, object)
 		return object
 	}
-	former := named("former")
-	noted := catalogue.FormerUsers{}
-	noted.Note(catalogue.CatalogueUser(former), login)
+	previous := named("former")
+	noted := catalogue.PreviousUsers{}
+	noted.Note(catalogue.CatalogueUser(previous), login)
 	expect.Create(w.t, w.client, &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: v1.ConfigMapSeeds}, Data: map[string]string{v1.FormerSecretUsers: noted.String()},
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: v1.ConfigMapSeeds}, Data: map[string]string{v1.PreviousSecretUsers: noted.String()},
 	})
 	w.start("", "")
-	w.expectAddons(former, commit, "loki", "1.0.0")
+	w.expectAddons(previous, commit, "loki", "1.0.0")
 	thief := named("thief")
 	if message := w.expectFetched(thief, "False", v1.ReasonArtifactRefused); !strings.Contains(message, v1.AnnotationUsedBy+"=AddonCatalogue/thief") {
 		t.Errorf("message %q", message)
@@ -599,7 +598,7 @@ func TestALoginIsForTheCataloguesThatItNames(t *testing.T) {
 	before := login.DeepCopy()
 	login.Annotations[v1.AnnotationUsedBy] = "AddonCatalogue/thief"
 	expect.Patch(t, w.client, login, client.MergeFrom(before))
-	w.expectFetched(former, "False", v1.ReasonArtifactRefused)
+	w.expectFetched(previous, "False", v1.ReasonArtifactRefused)
 	w.expectFetched(thief, "True", v1.ReasonFetched)
 }
 
@@ -635,7 +634,7 @@ func port(server *fetchtest.SSH) string {
 
 // Red when a catalogue that is stuck tells it in its status alone, or at every look, or once more
 // after a restart.
-func TestACatalogueThatIsStuckIsToldOnce(t *testing.T) {
+func TestACatalogueThatIsStuckIsReportedOnce(t *testing.T) {
 	w := aloneInWorld(t)
 	w.seed()
 	merged := w.platform + "-merged"
@@ -647,7 +646,7 @@ func TestACatalogueThatIsStuckIsToldOnce(t *testing.T) {
 	w.commit(map[string]string{"a.yaml": "- name: loki\n  versions: nonsense\n"})
 	w.look(object)
 	w.expectFetched(object, "False", v1.ReasonInvalid)
-	told := func(want ...string) {
+	reported := func(want ...string) {
 		t.Helper()
 		expect.Eventually(t, expect.Patience, func() error {
 			warnings := slices.DeleteFunc(w.events(object), func(reason string) bool { return reason == v1.EventFetched })
@@ -657,7 +656,7 @@ func TestACatalogueThatIsStuckIsToldOnce(t *testing.T) {
 			return nil
 		})
 	}
-	told(v1.ReasonInvalid)
+	reported(v1.ReasonInvalid)
 	stop()
 	w.start("", merged)
 	w.look(object)
@@ -665,9 +664,9 @@ func TestACatalogueThatIsStuckIsToldOnce(t *testing.T) {
 	empty := w.commit(map[string]string{"a.yaml": "# nothing any more\n"})
 	w.look(object)
 	w.expectFetched(object, "False", v1.ReasonRevisionNeedsApproval)
-	told(v1.ReasonInvalid, v1.ReasonRevisionNeedsApproval)
+	reported(v1.ReasonInvalid, v1.ReasonRevisionNeedsApproval)
 	expect.Annotate(w.t, w.client, object, v1.AnnotationApproveRevision, empty)
-	told(v1.ReasonDistributed, v1.ReasonInvalid, v1.ReasonRevisionNeedsApproval)
+	reported(v1.ReasonDistributed, v1.ReasonInvalid, v1.ReasonRevisionNeedsApproval)
 }
 
 // AC76: an add-on of a repository stays with it: while the repository can't be read, while what is generated is made again, and where a

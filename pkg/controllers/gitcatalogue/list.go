@@ -7,10 +7,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
 )
 
-func (r *Reconciler) list(ctx context.Context, f *facts) loop.Outcome {
+func (r *Reconciler) list(ctx context.Context, f *facts) *loop.Outcome {
 	var list v1.AddonCatalogueList
 	err := r.cached.List(ctx, &list, client.InNamespace(r.options.Namespace),
 		client.MatchingLabels{v1.LabelRole: v1.RoleGenerated}, client.UnsafeDisableDeepCopy)

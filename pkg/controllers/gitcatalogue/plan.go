@@ -11,33 +11,33 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/controllers/gitcatalogue/documents"
-	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/serve/documents"
 )
 
 const managedBy = "gitcatalogue"
 
-// child is a generated catalogue as it should be.
+// child is the desired state of a generated catalogue.
 type child struct {
 	name, addon string
 	spec        v1.AddonCatalogueSpec
 	digest      string
 }
 
-// plan is what is to be done for a commit, each list sorted by name.
+// plan has the writes for a commit, each list sorted by name.
 type plan struct {
 	children []child
 	versions int32
 	write    []child
 	remove   []string
-	// taken has, by the name of their catalogue, the add-ons whose name another's object has.
+	// taken has, by the name of their catalogue, the add-ons whose name a foreign object has.
 	taken map[string]string
-	// added is how many of those to write are new.
+	// added is how many of the catalogues to write are new.
 	added int
 }
 
-func (r *Reconciler) plan(_ context.Context, f *facts) loop.Outcome {
+func (r *Reconciler) plan(_ context.Context, f *facts) *loop.Outcome {
 	todo, err := planChildren(f.object, f.content.Addons, f.have)
 	if err != nil {
 		return f.refuse(&documents.InvalidError{Problems: []documents.Problem{{Message: err.Error()}}})
@@ -77,7 +77,9 @@ func planChildren(parent *v1.AddonCatalogue, addons []v1.Addon, have map[string]
 func newChild(parent *v1.AddonCatalogue, addon v1.Addon) (child, error) {
 	made := child{
 		name: childName(parent, string(addon.Name)), addon: string(addon.Name),
-		spec: v1.AddonCatalogueSpec{Type: parent.Spec.Type, Priority: parent.Spec.Priority, Addons: []v1.Addon{addon}},
+		spec: v1.AddonCatalogueSpec{
+			Type: parent.Spec.Type, Priority: parent.Spec.Priority, SupportedBy: parent.Spec.SupportedBy, Addons: []v1.Addon{addon},
+		},
 	}
 	digest, err := catalogue.Digest(made.spec)
 	if err != nil {
@@ -96,7 +98,7 @@ func childName(parent *v1.AddonCatalogue, addon string) string {
 	return parent.Name[:min(len(parent.Name), longest-len(tail))] + tail
 }
 
-// object is the catalogue to write. Before is the present one, or nil.
+// object is the catalogue to write. Argument before is the present one, or nil.
 func (c child) object(parent, before *v1.AddonCatalogue, revision string) *v1.AddonCatalogue {
 	object := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{
 		Namespace: parent.Namespace, Name: c.name,
@@ -119,7 +121,7 @@ func (c child) object(parent, before *v1.AddonCatalogue, revision string) *v1.Ad
 	return object
 }
 
-// stamp is the digest of what we wrote; empty if others changed it.
+// stamp is the digest of the written content; empty if another client changed it.
 func stamp(object *v1.AddonCatalogue) string {
 	if object.Annotations[v1.AnnotationGeneration] != strconv.FormatInt(object.Generation, 10) {
 		return ""

@@ -1,6 +1,7 @@
 package gitcatalogue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,21 +9,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/access/rights"
-	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/controllers/gitcatalogue/documents"
-	"github.com/trellis-addons/trellis/pkg/health"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/values"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/serve/documents"
 )
 
-// Reads says whether a file of a repository is read: others need not be kept.
+// Reads says whether a file of a repository is read: other files need not be stored.
 func Reads(name string) bool { return documents.IsRead(name) }
 
-// read makes add-ons of files, and checks them as admission checks a catalogue.
-func (r *Reconciler) read(ctx context.Context, f *facts) loop.Outcome {
+// read parses files into add-ons, and checks them as admission checks a catalogue.
+func (r *Reconciler) read(ctx context.Context, f *facts) *loop.Outcome {
 	content, err := readContent(ctx, f)
-	if ctx.Err() != nil { // what was found until now may be wrong
+	if ctx.Err() != nil { // the result of this call may be wrong
 		return failed("reading the content", ctx.Err())
 	}
 	if invalid, ok := errors.AsType[*documents.InvalidError](err); ok {
@@ -41,21 +38,12 @@ func readContent(ctx context.Context, f *facts) (*documents.Content, error) {
 	if err != nil {
 		return nil, err
 	}
-	whole := &v1.AddonCatalogue{Spec: v1.AddonCatalogueSpec{Type: f.object.Spec.Type, Addons: content.Addons}}
-	_, err = catalogue.Read(whole, values.CheckVersion, values.CheckTemplate, health.Check(ctx), rights.CheckVersion)
-	wrong, ok := errors.AsType[*catalogue.InvalidError](err)
-	if !ok {
-		return content, err
+	if err := content.Check(ctx, cmp.Or(f.object.Spec.Type, v1.CatalogueCustom)); err != nil {
+		return nil, err
 	}
-	invalid := &documents.InvalidError{}
-	for _, problem := range wrong.Problems {
-		invalid.Problems = append(invalid.Problems, documents.Problem{
-			Place: content.Place(problem.Addon, problem.Version), Message: problem.String(),
-		})
-	}
-	return nil, invalid
+	return content, nil
 }
 
-func (f *facts) refuse(invalid *documents.InvalidError) loop.Outcome {
-	return f.waiting(v1.ReasonInvalid, fmt.Sprintf("commit %s is not taken: %v", f.snapshot.Revision, invalid))
+func (f *facts) refuse(invalid *documents.InvalidError) *loop.Outcome {
+	return f.waiting(v1.ReasonInvalid, fmt.Sprintf("commit %s is refused: %v", f.snapshot.Revision, invalid))
 }

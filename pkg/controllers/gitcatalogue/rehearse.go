@@ -11,13 +11,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/trellis-addons/trellis/pkg/controllers/gitcatalogue/documents"
-	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/serve/documents"
 )
 
-// rehearse makes every write as a dry run. What the API server refuses makes the commit invalid; an
-// add-on whose name another's object has is left out.
-func (r *Reconciler) rehearse(ctx context.Context, f *facts) loop.Outcome {
+// rehearse tries every write as a dry run. If the API server refuses one, the commit is invalid; an add-on whose name
+// a foreign object has is omitted.
+func (r *Reconciler) rehearse(ctx context.Context, f *facts) *loop.Outcome {
 	var mutex sync.Mutex
 	var invalid documents.InvalidError
 	taken := map[string]string{}
@@ -44,14 +44,14 @@ func (r *Reconciler) rehearse(ctx context.Context, f *facts) loop.Outcome {
 		return nil
 	})
 	if isBeyondQuota(err) {
-		return f.beyondQuota(err)
+		return r.beyondQuota(f, err)
 	}
 	if err != nil {
-		return failed("trying the writes of generated catalogues", err)
+		return failed("writing generated catalogues as a dry run", err)
 	}
 	if len(invalid.Problems) > 0 {
 		slices.SortFunc(invalid.Problems, func(a, b documents.Problem) int { return strings.Compare(a.String(), b.String()) })
-		return f.refuse(&invalid)
+		return r.refused(f, f.refuse(&invalid))
 	}
 	f.plan.without(taken)
 	return nil

@@ -8,10 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
 )
 
-func (r *Reconciler) remember(ctx context.Context, f *facts) loop.Outcome {
+func (r *Reconciler) remember(ctx context.Context, f *facts) *loop.Outcome {
+	f.memory.refused, f.memory.writing, f.memory.beyondQuota = "", "", 0
 	f.memory.digest, f.memory.generation = f.snapshot.Digest, f.object.Generation
 	f.memory.children, f.memory.versions, f.memory.taken = map[string]string{}, f.plan.versions, f.plan.taken
 	r.memories.await(client.ObjectKeyFromObject(f.object), f.plan.taken)
@@ -21,8 +22,8 @@ func (r *Reconciler) remember(ctx context.Context, f *facts) loop.Outcome {
 	return f.finish(ctx)
 }
 
-// finish ends a pass over current content. It reports also a source that can't be reached.
-func (f *facts) finish(ctx context.Context) loop.Outcome {
+// finish ends a reconciliation with current content. It also reports a source that can't be reached.
+func (f *facts) finish(ctx context.Context) *loop.Outcome {
 	f.isCurrent = true
 	if f.snapshot.Stale != nil {
 		return fetchOutcome(ctx, f, f.snapshot.Stale)
@@ -30,16 +31,23 @@ func (f *facts) finish(ctx context.Context) loop.Outcome {
 	if len(f.memory.taken) > 0 {
 		return f.takenOutcome()
 	}
-	return loop.Done{Recheck: recheck}
+	return &loop.Outcome{Kind: loop.Done, Recheck: recheck}
 }
 
-// memory is kept from pass to pass.
+// memory is kept between reconciliations.
 type memory struct {
-	// asked is the value of annotation reconcile-at that was followed, askedAt when.
+	// asked is the last handled value of annotation reconcile-at, askedAt its time.
 	asked   string
 	askedAt time.Time
-	// rests is until when nothing is written, since much was.
+	// rests is the time until which nothing is written, since much was. It is lost at a restart: then one commit of each repository, of
+	// 16 MiB at most, is written too early.
 	rests time.Time
+	// writing is the commit that is counted in rests and not known to be written as a whole.
+	writing string
+	// refused is the commit that the API server refused last, refusal the outcome; beyondQuota counts consecutive refusals by a quota.
+	refused     string
+	refusal     loop.Outcome
+	beyondQuota int
 	// announced is the commit of the last event.
 	announced string
 	// digest is the content's, for that generation; children are those of its catalogues.

@@ -7,15 +7,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/controllers/gitcatalogue/documents"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
 	"github.com/trellis-addons/trellis/pkg/fetch"
-	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/serve/documents"
 )
 
-// recheck is when to come back without an event. The store forgets unused content after an hour.
+// recheck is the delay until a reconciliation without an event. The store forgets unused content after an hour.
 const recheck = 15 * time.Minute
 
-// facts are what one pass knows; each step adds to them.
+// facts are the findings of one reconciliation; each step adds to them.
 type facts struct {
 	object *v1.AddonCatalogue
 	memory *memory
@@ -30,18 +30,18 @@ type facts struct {
 
 func (r *Reconciler) steps() []loop.Step[facts] {
 	return []loop.Step[facts]{
-		{Name: "list", Run: r.list},           // the generated catalogues that are there
+		{Name: "list", Run: r.list},           // the existing generated catalogues
 		{Name: "fetch", Run: r.fetch},         // the content, from the store
-		{Name: "unchanged", Run: r.unchanged}, // the same content again, and nobody changed what came of it: done
-		{Name: "read", Run: r.read},           // files become add-ons
-		{Name: "plan", Run: r.plan},           // what to write and what to remove
-		{Name: "pace", Run: r.pace},           // what changes all the time is not written all the time
-		{Name: "room", Run: r.room},           // Custom catalogues are bounded, all together
+		{Name: "unchanged", Run: r.unchanged}, // ends if content and generated catalogues are unchanged
+		{Name: "read", Run: r.read},           // parse files into add-ons
+		{Name: "plan", Run: r.plan},           // the writes and removals
+		{Name: "pace", Run: r.pace},           // continuous changes are written at a limited rate
+		{Name: "limit", Run: r.limit},         // the limit of all Custom catalogues together
 		{Name: "approve", Run: r.approve},     // the removal of many add-ons needs an approval
 		{Name: "rehearse", Run: r.rehearse},   // no write fails for its content
-		{Name: "write", Run: r.write},         // what is new or differs
-		{Name: "remove", Run: r.remove},       // what the commit does not have
-		{Name: "remember", Run: r.remember},   // what came of the content
+		{Name: "write", Run: r.write},         // new and changed catalogues
+		{Name: "remove", Run: r.remove},       // catalogues that the commit does not have
+		{Name: "remember", Run: r.remember},   // the result for the content
 	}
 }
 
@@ -53,18 +53,16 @@ func (r *Reconciler) leavingSteps() []loop.Step[facts] {
 	}
 }
 
-// outrun is when to come back where the cache was behind.
+// outrun is the delay if the cache was behind.
 const outrun = time.Second
 
 // failed is the outcome of a failed call to the master's API server.
-func failed(what string, err error) loop.Outcome {
+func failed(what string, err error) *loop.Outcome {
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
-		return loop.Waiting{
-			Condition: v1.ConditionFetched, Reason: v1.ReasonFetching, Message: "the generated catalogues are being written", Recheck: outrun,
-		}
+		return loop.Wait(v1.ConditionFetched, v1.ReasonFetching, "the generated catalogues are being written", outrun)
 	}
-	return loop.RetryAt{
-		Condition: v1.ConditionFetched, Reason: v1.ReasonFailed, After: 2 * time.Second,
-		Message: fmt.Sprintf("%s failed and is tried again: %s", what, apiReason(err)),
+	return &loop.Outcome{
+		Kind: loop.RetryAt, Condition: v1.ConditionFetched, Reason: v1.ReasonFailed, Recheck: 2 * time.Second,
+		Message: fmt.Sprintf("%s failed; trying again: %s", what, apiReason(err)),
 	}
 }

@@ -13,18 +13,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/text"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/base/text"
 )
 
-// Readers of a catalogue in git can foretell the names of its generated ones, and writers of
-// catalogues can use them first. Such an add-on waits, the catalogue reports it, and the rest of
-// the commit is applied.
+// Readers of a catalogue in git can predict the names of its generated ones, and writers of catalogues can use them
+// first. Such an add-on waits, the catalogue reports it, and the rest of the commit is applied.
 
 // mostTaken is how many taken names a condition lists; it counts all of them.
 const mostTaken = 3
 
-// isTaken says, past the cache, whether another's object has the name of a generated catalogue.
+// isTaken says, past the cache, whether a foreign object has the name of a generated catalogue.
 func (r *Reconciler) isTaken(ctx context.Context, f *facts, name string) (bool, error) {
 	found := &v1.AddonCatalogue{}
 	err := r.direct.Get(ctx, client.ObjectKey{Namespace: f.object.Namespace, Name: name}, found)
@@ -38,7 +37,7 @@ func isChild(object, parent *v1.AddonCatalogue) bool {
 	return object.Labels[v1.LabelRole] == v1.RoleGenerated && metav1.IsControlledBy(object, parent)
 }
 
-// stillTaken says, by the cache, whether all names are taken as when the content was read.
+// stillTaken says, by the cache, whether all names are still taken as when the content was read.
 func (r *Reconciler) stillTaken(ctx context.Context, f *facts) bool {
 	for name := range f.memory.taken {
 		found := &v1.AddonCatalogue{}
@@ -50,7 +49,7 @@ func (r *Reconciler) stillTaken(ctx context.Context, f *facts) bool {
 	return true
 }
 
-// without leaves out the add-ons whose names are taken.
+// without excludes the add-ons whose names are taken.
 func (p *plan) without(taken map[string]string) {
 	p.taken = taken
 	for _, made := range p.children {
@@ -63,20 +62,18 @@ func (p *plan) without(taken map[string]string) {
 	p.children, p.write = slices.DeleteFunc(p.children, isTaken), slices.DeleteFunc(p.write, isTaken)
 }
 
-// takenOutcome ends the pass over a commit that was applied but for add-ons whose names are taken.
-func (f *facts) takenOutcome() loop.Outcome {
+// takenOutcome ends the reconciliation of a commit that was applied except for add-ons whose names are taken.
+func (f *facts) takenOutcome() *loop.Outcome {
 	var texts []string
 	for _, name := range slices.Sorted(maps.Keys(f.memory.taken)) {
-		texts = append(texts, fmt.Sprintf("add-on %q does not come: AddonCatalogue %q has the name that its generated one would get, and "+
-			"was not generated from this catalogue: delete it", f.memory.taken[name], f.object.Namespace+"/"+name))
+		texts = append(texts, fmt.Sprintf("add-on %q is left out: AddonCatalogue %q has the name of its generated catalogue, and was not "+
+			"generated from this catalogue: delete that AddonCatalogue", f.memory.taken[name], f.object.Namespace+"/"+name))
 	}
-	return loop.Waiting{
-		Condition: v1.ConditionFetched, Reason: v1.ReasonGeneratedNameTaken, Recheck: recheck,
-		Message: fmt.Sprintf("commit %s is taken, but %s", f.snapshot.Revision, text.First(texts, mostTaken)),
-	}
+	return loop.Wait(v1.ConditionFetched, v1.ReasonGeneratedNameTaken, fmt.Sprintf(
+		"commit %s is applied, but %s", f.snapshot.Revision, text.First(texts, mostTaken)), recheck)
 }
 
-// toAuthored is toAuthored, and the catalogues that wait for the object's name.
+// toAuthored returns the result of the function toAuthored, and the catalogues that wait for the object's name.
 func (r *Reconciler) toAuthored(ctx context.Context, object client.Object) []reconcile.Request {
 	requests := toAuthored(ctx, object)
 	for _, name := range r.memories.waitingFor(object.GetName()) {

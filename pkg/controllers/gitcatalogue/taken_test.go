@@ -39,9 +39,9 @@ func TestATakenNameHoldsUpItsAddonOnly(t *testing.T) {
 			second := w.commit(map[string]string{"a.yaml": file("loki", "2.0.0", "mimir", "1.0.0", "thanos", "1.0.0")})
 			w.look(object)
 			w.expectAddons(object, second, "loki", "2.0.0", "thanos", "1.0.0")
-			told := w.expectFetched(object, "False", v1.ReasonGeneratedNameTaken)
-			if !strings.Contains(told, squatter.Name) || !strings.Contains(told, `add-on "mimir"`) || !strings.Contains(told, "delete it") {
-				t.Errorf("it says %q", told)
+			reported := w.expectFetched(object, "False", v1.ReasonGeneratedNameTaken)
+			if !strings.Contains(reported, squatter.Name) || !strings.Contains(reported, `add-on "mimir"`) || !strings.Contains(reported, "delete it") {
+				t.Errorf("it says %q", reported)
 			}
 			version := object.ResourceVersion
 			w.steady(func() error {

@@ -3,11 +3,11 @@ package gitcatalogue
 import (
 	"context"
 
-	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
 )
 
-// unchanged ends a pass over content that was read before.
-func (r *Reconciler) unchanged(ctx context.Context, f *facts) loop.Outcome {
+// unchanged ends a reconciliation of content that was read before.
+func (r *Reconciler) unchanged(ctx context.Context, f *facts) *loop.Outcome {
 	known := f.memory
 	if known.digest != f.snapshot.Digest || known.generation != f.object.Generation || len(known.children) != len(f.have) {
 		return nil

@@ -10,17 +10,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/base/text"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 // mostUsed is how many removed versions a condition names; it counts all of them.
 const mostUsed = 3
 
-// used says, for an admin's approval, which of the removed versions installations have, by the
-// distributor's last count. What can't be read is reported and delays nothing.
+// used says, for an admin's approval, which of the removed versions installations have, by the distributor's last
+// count. If something can't be read, that is reported and delays nothing.
 func (r *Reconciler) used(ctx context.Context, f *facts) string {
-	const unknown = "it is not known whether installations have what goes: "
+	const unknown = "it is not known whether installations use the removed versions: "
 	var all v1.AddonCatalogueList
 	if err := r.cached.List(ctx, &all, client.InNamespace(f.object.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return unknown + "the catalogues can't be listed"
@@ -40,12 +40,12 @@ func (r *Reconciler) used(ctx context.Context, f *facts) string {
 		}
 	}
 	if len(usages) == 0 {
-		return unknown + "no seed is counted yet"
+		return unknown + "no seed was counted yet"
 	}
 	return usedText(planWithdrawn(f, owners, all.Items), usages)
 }
 
-// planWithdrawn are the versions that are merged of no catalogue after the plan.
+// planWithdrawn are the versions that no catalogue has after the plan.
 func planWithdrawn(f *facts, owners catalogue.Owners, all []v1.AddonCatalogue) []catalogue.UsedVersion {
 	before := v1.AddonCatalogueSpec{Type: f.object.Spec.Type}
 	var remaining []catalogue.Offering
@@ -85,7 +85,7 @@ func usedText(gone []catalogue.UsedVersion, usages []catalogue.SeedUsage) string
 	}
 	seeds := text.Count(len(usages), "counted seed")
 	if sum == 0 {
-		return fmt.Sprintf("no installation on %s has what goes", seeds)
+		return fmt.Sprintf("no installation on %s uses the removed versions", seeds)
 	}
 	slices.SortFunc(counts, func(a, b count) int {
 		return cmp.Or(cmp.Compare(b.installations, a.installations),
@@ -95,10 +95,10 @@ func usedText(gone []catalogue.UsedVersion, usages []catalogue.SeedUsage) string
 	for _, one := range counts {
 		named = append(named, fmt.Sprintf("%d of %s %s", one.installations, one.of.Addon, cmp.Or(one.of.Version, "(no version chosen yet)")))
 	}
-	have := "have"
+	have := "use"
 	if sum == 1 {
-		have = "has"
+		have = "uses"
 	}
-	return fmt.Sprintf("%s on %s %s what goes (%s); nothing is uninstalled",
+	return fmt.Sprintf("%s on %s %s the removed versions (%s); nothing is uninstalled",
 		text.Count(sum, "installation"), seeds, have, text.Names(named, mostUsed))
 }

@@ -20,15 +20,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
 )
 
-const passesAtOnce = 4
+const reconcilesAtOnce = 4
 
 // SetupWithManager registers the controller.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	from := r.master.GetCache()
-	return loop.Register(mgr, "gitcatalogue", controller.Options{Reconciler: r, MaxConcurrentReconciles: passesAtOnce},
+	return loop.Register(mgr, "gitcatalogue", controller.Options{Reconciler: r, MaxConcurrentReconciles: reconcilesAtOnce},
 		source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 			r.queue = queue
 			return nil
@@ -51,7 +51,7 @@ func toAuthored(_ context.Context, object client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: name}}
 }
 
-// matters ignores the distributor's status writes, but not those to our part.
+// matters ignores the distributor's status writes, but not changes to our part.
 func matters() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(update event.UpdateEvent) bool {
 		before, after := update.ObjectOld.(*v1.AddonCatalogue), update.ObjectNew.(*v1.AddonCatalogue)
@@ -60,7 +60,7 @@ func matters() predicate.Predicate {
 	}}
 }
 
-// ownPart is what this controller writes of a status.
+// ownPart is the part of a status that this controller writes.
 func ownPart(object *v1.AddonCatalogue) v1.AddonCatalogueStatus {
 	s := object.Status
 	part := v1.AddonCatalogueStatus{Revision: s.Revision, Addons: s.Addons, Versions: s.Versions}

@@ -14,6 +14,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -52,6 +54,8 @@ type world struct {
 	clock clock.WithTicker
 	// asking is the clock for what annotation reconcile-at asks for.
 	asking *clocktesting.FakeClock
+	// wrap is how calls of the controllers reach the master; nil: directly.
+	wrap transport.WrapperFunc
 }
 
 // newWorld has a test run beside others: the controller sees what is in the platform namespace only.
@@ -122,7 +126,11 @@ func (w *world) start(folder, merged string) (stop func()) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	made := kit.Master(w.t, fleet.Shared().Cluster("master").Config)
+	config := rest.CopyConfig(fleet.Shared().Cluster("master").Config)
+	if w.wrap != nil {
+		config.Wrap(w.wrap)
+	}
+	made := kit.Master(w.t, config)
 	w.manager = made
 	w.setUp(made, content, kinds, merged)
 	made.Run()

@@ -9,16 +9,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
 )
 
-// fieldOwner names our writes in managedFields.
+// fieldOwner is the field manager of this controller's writes.
 const fieldOwner = client.FieldOwner("trellis-gitcatalogue")
 
 const callsAtOnce = 8
 
-// write what is new first: where a quota has no room for all of it, what is there stays as it is.
-func (r *Reconciler) write(ctx context.Context, f *facts) loop.Outcome {
+// write writes new catalogues first: if a quota does not allow all of them, existing ones stay as they are.
+func (r *Reconciler) write(ctx context.Context, f *facts) *loop.Outcome {
+	if len(f.plan.write) > 0 && f.memory.writing != f.snapshot.Revision {
+		r.rest(f)
+		f.memory.writing = f.snapshot.Revision
+	}
 	isNew := func(made child) bool { return f.have[made.name] == nil }
 	isThere := func(made child) bool { return !isNew(made) }
 	for _, skip := range []func(child) bool{isThere, isNew} {
@@ -33,14 +37,11 @@ func (r *Reconciler) write(ctx context.Context, f *facts) loop.Outcome {
 			return r.cached.Patch(ctx, object, client.MergeFrom(before), fieldOwner)
 		})
 		if isBeyondQuota(err) {
-			return f.beyondQuota(err)
+			return r.beyondQuota(f, err)
 		}
 		if err != nil {
 			return failed("writing generated catalogues", err)
 		}
-	}
-	if len(f.plan.write) > 0 {
-		r.rest(f)
 	}
 	return nil
 }

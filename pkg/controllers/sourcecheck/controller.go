@@ -19,11 +19,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/fetch"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
-	"github.com/trellis-addons/trellis/pkg/rendering"
+	"github.com/trellis-addons/trellis/pkg/fleet/mergedcatalogue"
+	"github.com/trellis-addons/trellis/pkg/install/rendering"
 )
 
 // Options are the controller's settings.
@@ -34,13 +34,13 @@ type Options struct {
 	CatalogueNamespace string
 	// AtOnce is how many sources are checked at a time. Default: 3.
 	AtOnce int
-	// Every is the time between two looks at the report. Default: 1 min.
+	// Every is the time between two reads of the report. Default: 1 min.
 	Every time.Duration
-	// FirstPause follows a check that failed; it doubles up to an hour, or a day. Default: 1 min.
+	// FirstPause is the delay after a failed check; it doubles up to an hour, or a day. Default: 1 min.
 	FirstPause time.Duration
-	// FetchWithin is the time that the fetch of a check may take. Default: 1 min.
+	// FetchWithin is the time limit for the fetch of a check. Default: 1 min.
 	FetchWithin time.Duration
-	// Clock for these. Default: the real one.
+	// Clock is for these times. Default: the real one.
 	Clock clock.PassiveClock
 }
 
@@ -49,32 +49,32 @@ type Store interface {
 	Try(ctx context.Context, reference fetch.Reference, look func(ctx context.Context, content fetch.Snapshot) error) error
 }
 
-// Dependencies are what the controller works with.
+// Dependencies are the clients and settings that the controller uses.
 type Dependencies struct {
-	// Client reads merged catalogues by its cache, and writes the report; Reader reads that past it.
+	// Client reads merged catalogues from its cache, and writes the report; Reader reads the report past the cache.
 	Client client.Client
 	Reader client.Reader
 	Marks  *mergedcatalogue.Marks
-	// Source makes a reference of a version's source, with its credentials.
+	// Source returns the reference of a version's source, with its credentials.
 	Source func(ctx context.Context, source *v1.Source) (fetch.Reference, error)
 	Store  Store
-	// Trial renders what was fetched.
+	// Trial renders the fetched content.
 	Trial   *rendering.Trial
 	Options Options
 }
 
-// Reconciler checks sources. One request stands for all.
+// Reconciler checks sources. There is one request for all of them.
 type Reconciler struct {
 	Dependencies
-	// base outlives passes: checks run in it.
+	// base outlives reconciliations: checks run in it.
 	base  context.Context
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-	mutex sync.Mutex
-	turns turns
+	mutex    sync.Mutex
+	schedule schedule
 	// catalogues are the merged ones by name, as they were read.
 	catalogues map[string]listed
-	// before is what an earlier process found; nil until it was read.
+	// before are the findings of an earlier process; nil until they were read.
 	before *catalogue.SourceChecks
 	seen   string
 	seenAt time.Time
@@ -83,7 +83,7 @@ type Reconciler struct {
 	changed bool
 }
 
-// New makes the controller.
+// New returns the controller, with defaults for options that are not set.
 func New(dependencies Dependencies) *Reconciler {
 	options := &dependencies.Options
 	options.Namespace = cmp.Or(options.Namespace, "kubermatic")
@@ -93,7 +93,7 @@ func New(dependencies Dependencies) *Reconciler {
 	options.FirstPause = cmp.Or(options.FirstPause, time.Minute)
 	options.FetchWithin = cmp.Or(options.FetchWithin, time.Minute)
 	options.Clock = cmp.Or[clock.PassiveClock](options.Clock, clock.RealClock{})
-	return &Reconciler{Dependencies: dependencies, turns: newTurns(), catalogues: map[string]listed{}}
+	return &Reconciler{Dependencies: dependencies, schedule: newSchedule(), catalogues: map[string]listed{}}
 }
 
 var everything = reconcile.Request{NamespacedName: types.NamespacedName{Name: "sources"}}
@@ -114,8 +114,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	)
 }
 
-// Reconcile makes one pass: it reads what there is to check, writes the report where that is due, and
-// begins what there is room for.
+// Reconcile reads the sources to check, writes the report if that is due, and starts as many checks as the limit
+// allows.
 func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -126,28 +126,28 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 		return ctrl.Result{}, err
 	}
 	now := r.Options.Clock.Now()
-	due := r.turns.due(now)
-	if now.Sub(r.readAt) >= r.interval() || r.changed && len(due) == 0 && len(r.turns.busy) == 0 {
+	due := r.schedule.due(now)
+	if now.Sub(r.readAt) >= r.interval() || r.changed && len(due) == 0 && len(r.schedule.busy) == 0 {
 		if err := r.report(ctx); err != nil {
 			return ctrl.Result{}, err
 		}
-		due = r.turns.due(now)
+		due = r.schedule.due(now)
 	}
-	for _, of := range r.turns.next(due, r.Options.AtOnce) {
+	for _, of := range r.schedule.next(due, r.Options.AtOnce) {
 		go r.check(of)
 	}
-	return loop.Result(loop.Done{Recheck: min(r.interval(), r.turns.soonest(now))}), nil
+	return loop.Result(&loop.Outcome{Kind: loop.Done, Recheck: min(r.interval(), r.schedule.soonest(now))}), nil
 }
 
-// interval is the time to the next pass, shorter while the seed does not know its share.
+// interval is the time until the next reconciliation, shorter while the seed does not know its share.
 func (r *Reconciler) interval() time.Duration {
-	if r.turns.share.Seed == "" {
+	if r.schedule.share.Seed == "" {
 		return min(r.Options.Every, 10*time.Second)
 	}
 	return r.Options.Every
 }
 
-// check looks at one source, outside of passes.
+// check checks one source, outside of reconciliations.
 func (r *Reconciler) check(of item) {
 	began := r.Options.Clock.Now()
 	found, err := r.look(r.base, of)
@@ -161,18 +161,18 @@ func (r *Reconciler) check(of item) {
 	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	r.changed = r.turns.conclude(of, found, r.Options) || r.changed
+	r.changed = r.schedule.conclude(of, found, r.Options) || r.changed
 	r.queue.Add(everything)
 }
 
-// listed is what is known of one merged catalogue.
+// listed are the sources of one merged catalogue.
 type listed struct {
 	uid             types.UID
 	resourceVersion string
 	items           []item
 }
 
-// gather reads which sources the merged catalogues have.
+// gather reads the sources of the merged catalogues.
 func (r *Reconciler) gather(ctx context.Context) error {
 	var list v1.AddonCatalogueList
 	err := r.Client.List(ctx, &list, client.InNamespace(r.Options.CatalogueNamespace), client.UnsafeDisableDeepCopy)
@@ -193,14 +193,14 @@ func (r *Reconciler) gather(ctx context.Context) error {
 	}
 	if changed || len(found) != len(r.catalogues) {
 		r.catalogues = found
-		r.changed = r.turns.want(found, r.before) || r.changed
+		r.changed = r.schedule.want(found, r.before) || r.changed
 	}
 	return nil
 }
 
 // itemsOf are the sources of one merged catalogue.
 func itemsOf(object *v1.AddonCatalogue) []item {
-	origins, _ := catalogue.ReadOrigins(object) // without them its own name stands for all
+	origins, _ := catalogue.ReadOrigins(object) // without them the merged catalogue's own name is used
 	addon := &object.Spec.Addons[0]
 	var items []item
 	for i := range addon.Versions {
@@ -211,14 +211,14 @@ func itemsOf(object *v1.AddonCatalogue) []item {
 		}
 		items = append(items, item{
 			use: catalogue.SourceUse{Addon: string(addon.Name), Version: version.Version, Key: key}, at: i,
-			catalogue: turnOf(origins[version.Version], object.Name), version: version,
+			catalogue: scheduledAs(origins[version.Version], object.Name), version: version,
 		})
 	}
 	return items
 }
 
-// turnOf is the catalogue whose turn a version takes: the catalogues of one repository share that of the
+// scheduledAs is the catalogue whose turn a version uses: the generated catalogues of one repository share the turn of the
 // catalogue in git.
-func turnOf(origin catalogue.Origin, merged string) string {
+func scheduledAs(origin catalogue.Origin, merged string) string {
 	return cmp.Or(origin.Git, origin.Catalogue, merged)
 }

@@ -1,21 +1,19 @@
-// Package sourcecheck looks at the sources of versions before anybody installs them.
+// Package sourcecheck checks the sources of versions before users install them.
 //
-// Of the merged catalogues' versions, each source that this seed has to check is resolved, fetched and
-// looked at once: whether the chart, or the folder with manifests, is there, and what the version renders
-// to with its own values and its form's defaults (look.go). It is rendered by a rendering.Trial, in one
-// child at a time that no installation waits for. What needs values of a user, or a cluster, is good
-// without that. Content that failed is rendered again once it, or the version, is another. What was good is
-// not asked for again while a catalogue has it; what was not is tried again, after a minute up to an
-// hour, or up to a day where a server answered and the content is wrong. The catalogues take turns: of
-// each one source is checked at a time, and few of all, so that thousands of slow sources of one delay no
-// other's (turns.go). The store is of this package alone, with its own network: no fetch of an installation
+// Of the merged catalogues' versions, each source in this seed's share is resolved, fetched and checked once: whether
+// it has the chart, or the folder with manifests, and whether the version renders with its own values and its form's
+// defaults (look.go). A rendering.Trial renders it, in one child at a time that no installation waits for. A version
+// that needs values of a user, or a cluster, is good without being rendered. Failed content is rendered again when
+// the content, or the version, changes. A good source is not requested again while a catalogue has it; a bad one is
+// retried after a minute up to an hour, or up to a day if a server answered and the content is wrong. The catalogues
+// take turns: one source of each is checked at a time, and few in total, so that thousands of slow sources of one
+// delay no other's (schedule.go). This package has its own store, with its own network: no fetch of an installation
 // waits for a check, and no content is displaced by one.
 //
-// Reads merged catalogues, and Secrets of sources. Writes ConfigMap addon-source-checks in the platform
-// namespace (report.go), where the distributor reads what was found, and says which seeds share in the
-// checks: each source has one of them (catalogue.CheckerOf). A manager that starts goes on from there.
-// ADR 115 says why.
+// Reads merged catalogues, and Secrets of sources. Writes ConfigMap addon-source-checks in the platform namespace
+// (report.go), where the distributor reads the findings, and writes which seeds share the checks: each source has one
+// checker (catalogue.CheckerOf). A manager that starts continues from there. ADR 115 gives the reasons.
 //
-//rights:seed get configmaps -- what was found about sources, and who shares in that
-//rights:seed-platform create,update configmaps -- what was found about sources
+//rights:seed get configmaps -- results of checks of sources, and the seeds that share them
+//rights:seed-platform create,update configmaps -- results of checks of sources
 package sourcecheck

@@ -14,14 +14,14 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/fetch"
-	"github.com/trellis-addons/trellis/pkg/rendering"
+	"github.com/trellis-addons/trellis/pkg/install/rendering"
 	"github.com/trellis-addons/trellis/pkg/values/strictyaml"
 )
 
-// look checks one source. An error says that it could not be checked.
+// look checks one source. An error says that the check was not possible.
 func (r *Reconciler) look(ctx context.Context, of item) (outcome, error) {
 	reference, err := r.Source(ctx, of.version.Source)
-	if err != nil { // a Secret that is missing is told on the master
+	if err != nil { // the master reports a missing Secret
 		return outcome{}, err
 	}
 	reference.Owner = of.catalogue
@@ -59,13 +59,13 @@ func (r *Reconciler) look(ctx context.Context, of item) (outcome, error) {
 	return outcome{}, err
 }
 
-// errSlow says that the fetch of a check was ended.
-var errSlow = errors.New("fetching the source takes longer than a check may; installations have more time")
+// errSlow says that the fetch of a check was aborted.
+var errSlow = errors.New("fetching the source takes longer than the time limit of a check; installations have more time")
 
-// errKnown says that this process rendered content before, with a fault.
+// errKnown says that this process rendered the content before, with a fault.
 var errKnown = errors.New("rendered before")
 
-// Check looks whether content has what a version's method renders, and renders it. Errors are those of
+// Check checks whether content has the files that a version's method renders, and renders it. Errors are those of
 // package fetch about content, and those of a Trial.
 func Check(ctx context.Context, trial *rendering.Trial, addon string, version *v1.AddonVersion, content fs.FS) error {
 	if err := presence(version.Template.Method, content); err != nil {
@@ -74,12 +74,12 @@ func Check(ctx context.Context, trial *rendering.Trial, addon string, version *v
 	return trial.Render(ctx, addon, version, content)
 }
 
-// shown is an error as authors of catalogues see it, who need not have the rights to see this seed's
-// network: how a host can't be reached would tell of ports and addresses behind it, and a certificate or
-// a host's key of the names that it has.
+// shown is the text of an error for authors of catalogues, who may have no right to see this seed's network: the
+// reason why a host is unreachable would reveal ports and addresses behind it, and a certificate or a host's key
+// would reveal names.
 func shown(err error) string {
 	if refused, ok := errors.AsType[*fetch.RefusedError](err); ok && strings.HasPrefix(refused.Rule, ofHostKey) {
-		return refused.Subject + ": its host key or host certificate does not fit known_hosts"
+		return refused.Subject + ": its host key or host certificate does not match known_hosts"
 	}
 	unavailable, ok := errors.AsType[*fetch.UnavailableError](err)
 	if !ok {
@@ -99,20 +99,20 @@ func shown(err error) string {
 }
 
 const (
-	// answered begins what is told of a server that answers by http.
+	// answered begins the text about a server that answers by http.
 	answered = "the server answers with status "
-	// ofHostKey begins what is told of an ssh host's key or certificate.
+	// ofHostKey begins the text about an ssh host's key or certificate.
 	ofHostKey = "its host "
 )
 
-// certificateProblem has no name of the certificate.
+// certificateProblem is a text without names of the certificate.
 func certificateProblem(err error) string {
 	_, isUnknown := errors.AsType[x509.UnknownAuthorityError](err)
 	_, isOther := errors.AsType[x509.HostnameError](err)
 	invalid, isInvalid := errors.AsType[x509.CertificateInvalidError](err)
 	switch {
 	case isUnknown:
-		return "its certificate is of an unknown authority: name its authority by caSecretRef"
+		return "its certificate is signed by an unknown authority: set caSecretRef to a Secret with the CA certificate"
 	case isOther:
 		return "its certificate is for another name"
 	case isInvalid && invalid.Reason == x509.Expired:
@@ -123,16 +123,16 @@ func certificateProblem(err error) string {
 
 const (
 	metadataFile = "Chart.yaml"
-	// metadataLimit is the most bytes of a Chart.yaml, metadataDepth its most levels, metadataPieces its most values.
+	// metadataLimit is the maximal number of bytes of a Chart.yaml, metadataDepth of its levels, metadataPieces of its values.
 	metadataLimit  = 1 << 20
 	metadataDepth  = 64
 	metadataPieces = 20_000
 	manifests      = ".yaml"
 )
 
-// presence looks whether content has what a method renders.
+// presence checks whether content has the files that a method renders.
 func presence(method v1.Method, content fs.FS) error {
-	if method == v1.MethodHelm {
+	if catalogue.TraitsOf(method).IsChart {
 		return hasChart(content)
 	}
 	return hasManifests(content)

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// sayAlive is how often the report shows that this process works, where nothing else changes.
+	// sayAlive is how often the report shows that this process works if nothing else changes.
 	sayAlive = 5 * time.Minute
 	// messagesOf is how many faults of one catalogue have a message in the report.
 	messagesOf = 10
@@ -33,7 +33,7 @@ func (r *Reconciler) kept(ctx context.Context) (object *corev1.ConfigMap, isNew 
 	return object, err != nil, nil
 }
 
-// recall reads, once, what an earlier process found.
+// recall reads, once, the findings of an earlier process.
 func (r *Reconciler) recall(ctx context.Context) error {
 	if r.before != nil {
 		return nil
@@ -43,18 +43,18 @@ func (r *Reconciler) recall(ctx context.Context) error {
 		return err
 	}
 	r.before = catalogue.DecodeSourceChecks(object.Data)
-	r.turns.divide(catalogue.DecodeSourceShare(object.Data[v1.SourceShare]))
+	r.schedule.divide(catalogue.DecodeSourceShare(object.Data[v1.SourceShare]))
 	return nil
 }
 
-// report reads the share of this seed, and writes what is known of sources.
+// report reads the share of this seed, and writes the findings about sources.
 func (r *Reconciler) report(ctx context.Context) error {
 	object, isNew, err := r.kept(ctx)
 	if err != nil {
 		return err
 	}
 	now := r.Options.Clock.Now()
-	r.turns.divide(catalogue.DecodeSourceShare(object.Data[v1.SourceShare]))
+	r.schedule.divide(catalogue.DecodeSourceShare(object.Data[v1.SourceShare]))
 	if now.Sub(r.seenAt) >= sayAlive {
 		r.seen, r.seenAt = now.UTC().Format(time.RFC3339Nano), now
 	}
@@ -70,7 +70,7 @@ func (r *Reconciler) report(ctx context.Context) error {
 			err = r.Client.Update(ctx, object)
 		}
 		if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
-			return nil // the master wrote the share: the next pass reads that
+			return nil // the master wrote the share: the next reconciliation reads it
 		}
 		if err != nil {
 			return fmt.Errorf("writing ConfigMap %q: %w", v1.ConfigMapSourceChecks, err)
@@ -80,14 +80,14 @@ func (r *Reconciler) report(ctx context.Context) error {
 	return nil
 }
 
-// checks are what is known of sources, with messages for the first faults of each catalogue. Where there
-// is no room for all faults, the catalogues with the most have fewer of them.
+// checks are the findings about sources, with messages for the first faults of each catalogue. If not all faults fit,
+// the catalogues with the most have fewer of them.
 func (r *Reconciler) checks() *catalogue.SourceChecks {
 	known := &catalogue.SourceChecks{
 		Seen: r.seen, Good: map[string]bool{}, Unrendered: map[string]bool{}, Bad: map[string]catalogue.SourceFault{},
 	}
 	of, rank, bad := map[string]int{}, map[string]int{}, []*item(nil)
-	for _, found := range slices.SortedFunc(maps.Values(r.turns.items), inOrder) {
+	for _, found := range slices.SortedFunc(maps.Values(r.schedule.items), inOrder) {
 		switch {
 		case found.good:
 			known.Good[found.use.Key] = true

@@ -22,16 +22,17 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/cmd/wiring"
+	"github.com/trellis-addons/trellis/cmd/wiring/contents"
 	"github.com/trellis-addons/trellis/cmd/wiring/renderers"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor"
 	"github.com/trellis-addons/trellis/pkg/controllers/sourcecheck"
 	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 	"github.com/trellis-addons/trellis/pkg/fetch/store"
-	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
+	"github.com/trellis-addons/trellis/pkg/fleet/mergedcatalogue"
+	"github.com/trellis-addons/trellis/pkg/install/resolution"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/render/child"
-	"github.com/trellis-addons/trellis/pkg/resolution"
 	"github.com/trellis-addons/trellis/test/disk"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
@@ -117,7 +118,7 @@ func (w *world) start() {
 	made := kit.Master(w.t, fleet.Shared().Cluster("master").Config)
 	master, err := distributor.NewMaster(made, w.platform)
 	expect.NoError(w.t, err)
-	made.SetUp(distributor.New(wiring.Distributor(made, master, wiring.SourceKinds(nil), distributor.Options{
+	made.SetUp(distributor.New(wiring.Distributor(made, master, contents.Kinds(nil), distributor.Options{
 		Namespace: w.platform, CatalogueNamespace: w.catalogue, KKPVersion: "v2.31.0", CountEvery: soon,
 	})))
 	made.Run()
@@ -130,7 +131,7 @@ func (w *world) report() *corev1.ConfigMap {
 func (w *world) startSeed(name string) {
 	w.t.Helper()
 	made := kit.Seed(w.t, fleet.Shared().Cluster(name).Config, w.catalogue)
-	kinds := wiring.SourceKinds(outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback}))
+	kinds := contents.Kinds(outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback}))
 	content, err := store.New(store.Options{Folder: disk.TempDir(w.t), Kinds: kinds})
 	expect.NoError(w.t, err)
 	expect.NoError(w.t, made.Add(content))
@@ -212,7 +213,7 @@ func (w *world) column(name string) string {
 // ones become True. Over two seeds each source is fetched once, after a restart and for an unrelated
 // change none again. Red without sourcecheck, where every seed checks all, and where a manager that
 // starts does not read its own report.
-func TestSlipsAreToldBeforeAnybodyInstallsThem(t *testing.T) {
+func TestSlipsAreReportedBeforeAnybodyInstallsThem(t *testing.T) {
 	w := newWorld(t)
 	w.charts.Add("good", "1.0.0", nil)
 	w.charts.Add("mended", "1.0.0", nil)
@@ -245,7 +246,7 @@ func TestSlipsAreToldBeforeAnybodyInstallsThem(t *testing.T) {
 		"no-chart":      {folder("1.0.0", v1.MethodHelm, repository, "main", "web"), v1.ReasonArtifactNotFound, "Chart.yaml"},
 		"unreachable":   {unreachable, v1.ReasonFetchFailed, "https://127.0.0.1:1"},
 		"wrong-tag":     {tag, v1.ReasonArtifactNotFound, `tag "v1.0.0"`},
-		"plain-http":    {ofURL(strings.Replace(w.charts.URL, "https", "http", 1), "1.0.0"), v1.ReasonArtifactRefused, "plain http is served only with"},
+		"plain-http":    {ofURL(strings.Replace(w.charts.URL, "https", "http", 1), "1.0.0"), v1.ReasonArtifactRefused, "plain http is allowed only with"},
 		"an-index":      {ofURL(w.charts.URL+"/index.yaml", "1.0.0"), v1.ReasonArtifactNotFound, "/index.yaml"},
 		"a-range":       {ofURL(w.charts.URL, "2.x"), v1.ReasonArtifactNotFound, "known versions: 1.0.0"},
 		"oci-tag":       {ofURL("oci://"+registry.Host+"/charts", "1.0.1"), v1.ReasonArtifactNotFound, `tag "1.0.1" in repository`},
@@ -293,7 +294,7 @@ const (
 // content and version are the same, over two seeds; what failed is rendered once more after a restart,
 // although its source is asked again and again; what ends its renderer is told, and delays no other. Red where nothing is rendered, where
 // a fault has no content, and where an error has values.
-func TestRenderSlipsAreToldBeforeAnybodyInstallsThem(t *testing.T) {
+func TestRenderSlipsAreReportedBeforeAnybodyInstallsThem(t *testing.T) {
 	w := newWorld(t)
 	repository := w.git.Repository(t, "addons")
 	files := map[string]string{
@@ -341,7 +342,7 @@ func TestRenderSlipsAreToldBeforeAnybodyInstallsThem(t *testing.T) {
 	}
 	w.start()
 	w.expectSources(good, "True", v1.ReasonSourcesReady, "every source was found")
-	w.expectSources(needs, "True", v1.ReasonSourcesReady, "not rendered, for lack of a cluster or of values: 3 of 3 versions")
+	w.expectSources(needs, "True", v1.ReasonSourcesReady, "not rendered, since they need a cluster or values: 3 of 3 versions")
 	for name, slip := range slips {
 		w.expectSources(wrong[name], "False", slip.reason, fmt.Sprintf("add-on %q version %q: ", name, "1.0.0"), slip.word)
 	}

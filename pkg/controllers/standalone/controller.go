@@ -14,31 +14,31 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
 )
 
 // Dependencies of the controller.
 type Dependencies struct {
-	// Client of the seed: Clusters, and metadata of Namespaces and Secrets, by its cache.
+	// Client of the seed: Clusters, and metadata of Namespaces and Secrets, from its cache.
 	Client client.Client
 	// Reader reads past the cache, so that kubeconfigs are not kept in memory.
 	Reader client.Reader
 	// Identities know which user cluster each Cluster has.
 	Identities *cluster.Identities
-	// WorkerName is --worker-name; empty as a rule.
+	// WorkerName is --worker-name; usually empty.
 	WorkerName string
 	// Interval between two probes of an API server. Default: one minute.
 	Interval time.Duration
 }
 
-// Reconciler does the part of KKP's controllers.
+// Reconciler replaces KKP's controllers as far as add-ons need it.
 type Reconciler struct {
 	Dependencies
 	prober *prober
 }
 
-// New makes a Reconciler.
+// New returns a Reconciler.
 func New(dependencies Dependencies) *Reconciler {
 	dependencies.Interval = cmp.Or(dependencies.Interval, time.Minute)
 	prober := newProber(dependencies.Reader, dependencies.Identities, dependencies.Interval)
@@ -66,19 +66,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	described := cluster.Describe(&object)
 	if !cluster.BelongsTo(described, r.WorkerName) || described.Paused {
-		return loop.Result(loop.NotMine{}), nil
+		return loop.Result(&loop.Outcome{Kind: loop.NotMine}), nil
 	}
-	pass := loop.Start(r.Client, &object)
+	run := loop.Start(r.Client, &object)
 	facts := &facts{cluster: &object}
 	if described.Deleted {
 		outcome := loop.Run(ctx, r.deletionSteps(), facts)
-		if _, done := outcome.(loop.Done); done {
-			return ctrl.Result{}, pass.SetFinalizer(ctx, v1.FinalizerCleanupNamespace, false)
+		if outcome.Is(loop.Done) {
+			return ctrl.Result{}, run.SetFinalizer(ctx, v1.FinalizerCleanupNamespace, false)
 		}
-		return pass.Finish(ctx, outcome)
+		return run.Finish(ctx, outcome)
 	}
-	if err := pass.SetFinalizer(ctx, v1.FinalizerCleanupNamespace, true); err != nil {
+	if err := run.SetFinalizer(ctx, v1.FinalizerCleanupNamespace, true); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	return pass.Finish(ctx, loop.Run(ctx, r.steps(), facts))
+	return run.Finish(ctx, loop.Run(ctx, r.steps(), facts))
 }

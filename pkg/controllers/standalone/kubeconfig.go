@@ -9,11 +9,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
-	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
 )
 
 // findSecret waits for the kubeconfig; without one the API server counts as down.
-func (r *Reconciler) findSecret(ctx context.Context, f *facts) loop.Outcome {
+func (r *Reconciler) findSecret(ctx context.Context, f *facts) *loop.Outcome {
 	found := loop.Metadata(corev1.SchemeGroupVersion.WithKind("Secret"))
 	err := r.Client.Get(ctx, client.ObjectKey{Namespace: f.namespace(), Name: kubeconfigSecret}, found)
 	if apierrors.IsNotFound(err) {

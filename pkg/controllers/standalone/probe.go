@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
 )
 
 const (
@@ -25,14 +25,14 @@ const (
 
 type finding struct {
 	asked question
-	// answers says that an API server is there.
+	// answers says that an API server answered.
 	answers bool
-	// version is empty where no API server answered, or that of another user cluster did.
+	// version is empty if no API server answered, or that of another user cluster did.
 	version string
 	at      time.Time
 }
 
-// question is what a probe is for: a finding for another question is out of date.
+// question is the subject of a probe: a finding for another question is out of date.
 type question struct {
 	cluster target.Ref
 	// confirmed is the Cluster's annotation confirm-cluster.
@@ -43,7 +43,7 @@ type question struct {
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// prober asks API servers for their version, beside the reconciles.
+// prober asks API servers for their version, concurrently with reconciliations.
 type prober struct {
 	reader     client.Reader
 	identities *cluster.Identities
@@ -64,7 +64,7 @@ func newProber(reader client.Reader, identities *cluster.Identities, interval ti
 	}
 }
 
-// start is a source.Func: it keeps the queue to which objects return when a probe ends.
+// start is a source.Func: it stores the queue to which objects return when a probe ends.
 func (p *prober) start(ctx context.Context, queue queue) error {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -91,7 +91,7 @@ func (p *prober) forget(name string) {
 	delete(p.findings, name)
 }
 
-// launch needs the mutex.
+// launch starts a probe. The caller holds the mutex.
 func (p *prober) launch(asked question) {
 	name := asked.cluster.Name
 	if p.running[name] || p.life == nil || p.life.Err() != nil {
@@ -118,8 +118,8 @@ func (p *prober) probe(ctx context.Context, asked question) {
 	p.queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
 }
 
-// version is empty where the API server does not answer, or is another user cluster's. The log has
-// the reason: a Cluster's status has no place for it.
+// version is empty if the API server does not answer, or is another user cluster's. The log has the reason: a
+// Cluster's status has no field for it.
 func (p *prober) version(ctx context.Context, asked question) (version string, answers bool) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -132,7 +132,7 @@ func (p *prober) version(ctx context.Context, asked question) (version string, a
 	case err == nil:
 		return version, true
 	case errors.As(err, &swapped):
-		log.FromContext(ctx).Info("API server is another user cluster's", "cluster", asked.cluster.Name, "problem", err.Error())
+		log.FromContext(ctx).Info("API server belongs to another user cluster", "cluster", asked.cluster.Name, "problem", err.Error())
 		return "", true
 	}
 	log.FromContext(ctx).Info("API server does not answer", "cluster", asked.cluster.Name, "problem", err.Error())

@@ -14,7 +14,7 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
@@ -243,14 +243,14 @@ func TestClustersThatAreLeftAlone(t *testing.T) {
 	}
 }
 
-func TestFormerNamespaceIsWaitedFor(t *testing.T) {
+func TestPreviousNamespaceIsWaitedFor(t *testing.T) {
 	c, _ := seed(t, "")
-	former := namespaceOf("again")
+	previous := namespaceOf("again")
 	inside := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-		Namespace: former.Name, Name: "held", Finalizers: []string{"example.com/held"},
+		Namespace: previous.Name, Name: "held", Finalizers: []string{"example.com/held"},
 	}}
-	expect.NoError(t, errors.Join(c.Create(t.Context(), former), c.Create(t.Context(), inside), c.Delete(t.Context(), former)))
-	formerUID := former.UID
+	expect.NoError(t, errors.Join(c.Create(t.Context(), previous), c.Create(t.Context(), inside), c.Delete(t.Context(), previous)))
+	previousUID := previous.UID
 	kkp := create(t, c, named("again"))
 	expect.Object(t, c, kkp, func(k *kkpv1.Cluster) error {
 		if len(k.Finalizers) != 1 || k.Finalizers[0] != v1.FinalizerCleanupNamespace {
@@ -261,7 +261,7 @@ func TestFormerNamespaceIsWaitedFor(t *testing.T) {
 	inside.Finalizers = nil
 	expect.Update(t, c, inside)
 	expect.Object(t, c, namespaceOf("again"), func(namespace *corev1.Namespace) error {
-		if namespace.UID == formerUID {
+		if namespace.UID == previousUID {
 			return errors.New("still the former one")
 		}
 		return nil

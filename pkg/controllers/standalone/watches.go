@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
 )
 
 // kubeconfigSecret is the Secret that a Cluster needs to be usable.

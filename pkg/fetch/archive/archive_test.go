@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -49,7 +50,7 @@ func (p playground) check() {
 	}
 }
 
-// files reads back what came out, and complains of what is neither file nor folder.
+// files reads the unpacked files, and reports all that is neither file nor folder.
 func (p playground) files() map[string]string {
 	p.t.Helper()
 	found := map[string]string{}
@@ -79,7 +80,7 @@ func (p playground) files() map[string]string {
 	return found
 }
 
-// extract unpacks what lies below "top", as a chart is unpacked: what lies elsewhere is refused.
+// extract unpacks the entries below "top", as for a chart: others are refused.
 func (p playground) extract(packed []byte, limits archive.Limits) (*archive.Folder, error) {
 	p.t.Helper()
 	into, err := archive.OpenFolder(p.t.Context(), p.folder, limits)
@@ -101,8 +102,8 @@ func isRefused(err error) bool {
 	return errors.As(err, &refusal)
 }
 
-// AC31: Of the corpus of hostile archives, everything is refused or stays within its folder and
-// limits.
+// TestHostileArchivesStayInTheirFolder (AC31): Each archive of the hostile corpus is refused, or stays within its
+// folder and limits.
 func TestHostileArchivesStayInTheirFolder(t *testing.T) {
 	for _, test := range fetchtest.Corpus() {
 		t.Run(test.Name, func(t *testing.T) {
@@ -133,8 +134,8 @@ func TestHostileArchivesStayInTheirFolder(t *testing.T) {
 	}
 }
 
-// V36: Nothing depends on os.Root, which has let links escape before: no link is made, nothing that
-// is there already is written to, and no mode is ever changed, neither before an entry nor after.
+// TestUnpackingDoesNotDependOnOSRoot (V36): Nothing depends on os.Root, which has let links escape before: no link is
+// created, no existing file is written to, and no mode is ever changed, neither before an entry nor after.
 func TestUnpackingDoesNotDependOnOSRoot(t *testing.T) {
 	header := func(name string, flag byte, mode int64) fetchtest.File {
 		return fetchtest.File{Header: tar.Header{Name: name, Typeflag: flag, Mode: mode, Linkname: ".."}}
@@ -179,7 +180,7 @@ func TestUnpackingDoesNotDependOnOSRoot(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.files() // complains of the modes of files
+		p.files() // reports the modes of files
 		for name, forbidden := range map[string]fs.FileMode{"a": 0o022, "a/b": 0o022} {
 			info, err := os.Stat(filepath.Join(p.folder, name))
 			if err != nil || !info.IsDir() || info.Mode().Perm()&0o700 != 0o700 ||
@@ -190,9 +191,9 @@ func TestUnpackingDoesNotDependOnOSRoot(t *testing.T) {
 	})
 }
 
-// V37: Links in archives are refused, whatever they come together with and in whatever order.
-// These pairs got past first fixes elsewhere. The link itself must be refused: left out, it would
-// let its other half through as something else; made, it would be followed.
+// TestLinksAreRefusedInEveryOrder (V37): Links in archives are refused, in every combination and order. These pairs
+// got past first fixes elsewhere. The link itself must be refused: if it were left out, the other entry would be
+// unpacked as something else; if it were created, it would be followed.
 func TestLinksAreRefusedInEveryOrder(t *testing.T) {
 	link := func(name, target string) fetchtest.File {
 		return fetchtest.File{Header: tar.Header{Name: name, Typeflag: tar.TypeSymlink, Linkname: target}}
@@ -228,12 +229,13 @@ func TestLinksAreRefusedInEveryOrder(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 			p.check()
-			p.files() // complains of all that is no regular file
+			p.files() // reports all that is no regular file
 		})
 	}
 }
 
-// V35: Sparse files and headers without end are refused, and take little memory.
+// TestSparseFilesAndHugeHeadersTakeNoMemory (V35): Sparse files and headers without end are refused, and use little
+// memory.
 func TestSparseFilesAndHugeHeadersTakeNoMemory(t *testing.T) {
 	tried := 0
 	for _, test := range fetchtest.Corpus() {
@@ -254,7 +256,8 @@ func TestSparseFilesAndHugeHeadersTakeNoMemory(t *testing.T) {
 	}
 }
 
-// V01: An archive that unpacks to many times its size is stopped early, and takes little memory.
+// TestArchiveBombTakesNoMemory (V01): An archive that unpacks to many times its size is stopped early, and uses
+// little memory.
 func TestArchiveBombTakesNoMemory(t *testing.T) {
 	bomb := fetchtest.Bomb(5 << 30)
 	for why, limits := range map[string]archive.Limits{
@@ -278,7 +281,8 @@ func TestArchiveBombTakesNoMemory(t *testing.T) {
 	}
 }
 
-// V34: Size, number, depth and share of what is unpacked are limited, each by itself.
+// TestArchivesBeyondALimitAreRefused (V34): Size, number, depth and share of unpacked content are limited, each
+// separately.
 func TestArchivesBeyondALimitAreRefused(t *testing.T) {
 	file := func(name, content string) fetchtest.File {
 		return fetchtest.File{Header: tar.Header{Name: name}, Content: content}
@@ -317,6 +321,34 @@ func TestExtractEndsWithItsContext(t *testing.T) {
 	err = archive.Extract(ctx, bytes.NewReader(fetchtest.Chart("top", "1.0.0", nil)), into, func(name string) (string, bool, error) { return name, true, nil })
 	if _, ok := errors.AsType[*fetch.UnavailableError](err); !ok {
 		t.Errorf("got %v", err)
+	}
+}
+
+// call is a reader without content that calls a function.
+type call func()
+
+func (c call) Read([]byte) (int, error) {
+	c()
+	return 0, io.EOF
+}
+
+// TestAnArchiveOfNothingEndsWithItsContext fails when an archive that inflates to nothing is still read after the end
+// of its context.
+func TestAnArchiveOfNothingEndsWithItsContext(t *testing.T) {
+	p := play(t)
+	into, err := archive.OpenFolder(p.t.Context(), p.folder, archive.Defaults)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer into.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	header := []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff}
+	blocks := bytes.Repeat([]byte{0, 0, 0, 0xff, 0xff}, 200_000) // stored, of no bytes
+	rest := bytes.NewReader(blocks)
+	from := io.MultiReader(bytes.NewReader(append(header, blocks...)), call(cancel), rest)
+	err = archive.Extract(ctx, from, into, func(name string) (string, bool, error) { return name, true, nil })
+	if _, ok := errors.AsType[*fetch.UnavailableError](err); !ok || rest.Len() < len(blocks)/2 {
+		t.Errorf("of %d bytes %d are left: %v", len(blocks), rest.Len(), err)
 	}
 }
 
@@ -367,7 +399,7 @@ func TestDigestDependsOnContentOnly(t *testing.T) {
 	}
 }
 
-// AC32: A path below a source is refused where it leads out or could be read in two ways.
+// TestPathsThatLeadOutAreRefused (AC32): A path below a source is refused if it leads out or is ambiguous.
 func TestPathsThatLeadOutAreRefused(t *testing.T) {
 	for given, want := range map[string]string{
 		"": "", ".": "", "./": "", "a": "a", "a/b/": "a/b", "./a": "a", "a b": "a b",
@@ -396,4 +428,61 @@ func FuzzExtract(f *testing.F) {
 			t.Errorf("got %v", err)
 		}
 	})
+}
+
+// TestWhatIsSkippedCountsForTheInflatedBytes: The skipped part of an archive costs as much to inflate as the unpacked
+// part. The test fails when it does not count, alone or with other archives of the folder.
+func TestWhatIsSkippedCountsForTheInflatedBytes(t *testing.T) {
+	p := play(t)
+	into, err := archive.OpenFolder(t.Context(), p.folder, archive.Limits{Inflated: 3 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer into.Close()
+	packed := fetchtest.Archive(fetchtest.File{Header: tar.Header{Name: "beside"}, Content: strings.Repeat("x", 2<<20)})
+	skip := func(string) (string, bool, error) { return "", false, nil }
+	if err := archive.Extract(t.Context(), bytes.NewReader(packed), into, skip); err != nil {
+		t.Errorf("an archive within the limit: %v", err)
+	}
+	err = archive.Extract(t.Context(), bytes.NewReader(packed), into, skip)
+	if !isRefused(err) || !strings.Contains(err.Error(), "inflates to more than 3 MiB") {
+		t.Errorf("a second one beyond it: %v", err)
+	}
+}
+
+// TestArchivesAreInflatedInTurns fails when an archive is inflated without a turn, or keeps its turn, also if it is
+// refused.
+func TestArchivesAreInflatedInTurns(t *testing.T) {
+	good := fetchtest.Archive(fetchtest.File{Header: tar.Header{Name: "x"}, Content: "x"})
+	for why, packed := range map[string][]byte{"a good one": good, "a broken one": good[:len(good)/2], "none": nil} {
+		begun, ended := 0, 0
+		ctx := fetch.WithSpace(t.Context(), fetch.Space{Turn: func(context.Context) (func(), error) {
+			begun++
+			return func() { ended++ }, nil
+		}})
+		into, err := archive.OpenFolder(ctx, t.TempDir(), archive.Defaults)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = archive.Extract(ctx, bytes.NewReader(packed), into, func(name string) (string, bool, error) {
+			if ended > 0 {
+				t.Errorf("%s: the turn ended too early", why)
+			}
+			return name, true, nil
+		})
+		into.Close()
+		if begun != 1 || ended != 1 {
+			t.Errorf("%s: %d turns began and %d ended", why, begun, ended)
+		}
+	}
+	full := errors.New("no turn")
+	ctx := fetch.WithSpace(t.Context(), fetch.Space{Turn: func(context.Context) (func(), error) { return nil, full }})
+	into, err := archive.OpenFolder(ctx, t.TempDir(), archive.Defaults)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer into.Close()
+	if err := archive.Extract(ctx, bytes.NewReader(good), into, func(name string) (string, bool, error) { return name, true, nil }); !errors.Is(err, full) {
+		t.Errorf("without a turn: %v", err)
+	}
 }

@@ -28,7 +28,7 @@ type Renaming func(name string) (renamed string, keep bool, err error)
 
 // Extract unpacks a gzipped tar archive into the folder.
 func Extract(ctx context.Context, from io.Reader, into *Folder, rename Renaming) error {
-	return Each(ctx, from, Gzip, func(entry *Entry) error {
+	return Each(ctx, from, Gzip, into, func(entry *Entry) error {
 		name, keep, err := rename(entry.Name)
 		if err != nil || !keep {
 			return err
@@ -46,13 +46,13 @@ type Entry struct {
 	content io.Reader
 }
 
-// IsDirectory says whether the entry is a directory.
+// IsDirectory reports whether the entry is a directory.
 func (e *Entry) IsDirectory() bool { return e.header.Typeflag == tar.TypeDir }
 
-// Rule says why entries of that kind are refused; "" for regular files and directories.
+// Rule is the reason why entries of that kind are refused; "" for regular files and directories.
 func (e *Entry) Rule() string { return kindRule(e.header) }
 
-// Unpack puts a file or directory into the folder under a name, which is checked.
+// Unpack writes a file or directory into the folder under a name, which is checked.
 func (e *Entry) Unpack(into *Folder, name string) error {
 	if rule := e.Rule(); rule != "" {
 		return Refused(e.header.Name, rule)
@@ -63,15 +63,21 @@ func (e *Entry) Unpack(into *Folder, name string) error {
 	return into.File(name, e.content)
 }
 
-// Each calls visit with the entries of a tar archive, in order, to unpack or skip them.
-func Each(ctx context.Context, from io.Reader, packing Packing, visit func(*Entry) error) error {
-	compressed := &tally{from: from}
+// Each calls visit with the entries of a tar archive, in order, to unpack or skip them. All inflated bytes count for
+// the limits of the folder, also skipped ones. Before it begins it waits for its turn.
+func Each(ctx context.Context, from io.Reader, packing Packing, into *Folder, visit func(*Entry) error) error {
+	end, err := into.space.Turn(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	compressed := &tally{ctx: ctx, from: from}
 	inflater, err := packing.open(compressed)
 	if err != nil {
 		return brokenArchive(err, fmt.Sprintf("it is no %s archive", packing))
 	}
 	defer inflater.Close()
-	inflated := &guard{ctx: ctx, from: inflater, compressed: compressed}
+	inflated := &guard{from: inflater, compressed: compressed, into: into}
 	reader := tar.NewReader(inflated)
 	for {
 		header, err := reader.Next()
@@ -79,7 +85,7 @@ func Each(ctx context.Context, from io.Reader, packing Packing, visit func(*Entr
 			return padding(inflated)
 		}
 		if err != nil {
-			return brokenArchive(err, "it is no tar archive, or a broken one")
+			return brokenArchive(err, "it is not a tar archive, or is damaged")
 		}
 		name := entryName(header)
 		if header.Typeflag == tar.TypeXGlobalHeader || name == "" {
@@ -89,7 +95,7 @@ func Each(ctx context.Context, from io.Reader, packing Packing, visit func(*Entr
 			return err
 		}
 		if err := visit(&Entry{Name: name, header: header, content: reader}); err != nil {
-			return brokenArchive(err, "it breaks off or is broken")
+			return brokenArchive(err, "it is incomplete or damaged")
 		}
 	}
 }
@@ -128,7 +134,7 @@ func kindRule(header *tar.Header) string {
 	return fmt.Sprintf("entries of type %q are refused", header.Typeflag)
 }
 
-// padding reads what follows the end of the archive: only a few zeros are allowed.
+// padding reads the rest after the end of the archive: only a few zeros are allowed.
 func padding(from io.Reader) error {
 	buffer := make([]byte, 32<<10)
 	for total := 0; ; {
@@ -136,26 +142,26 @@ func padding(from io.Reader) error {
 		total += count
 		for _, b := range buffer[:count] {
 			if b != 0 {
-				return brokenArchive(nil, "there is data behind its end")
+				return brokenArchive(nil, "there is data after its end")
 			}
 		}
 		if total > paddingLimit {
-			return brokenArchive(nil, "there is data behind its end")
+			return brokenArchive(nil, "there is data after its end")
 		}
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
-			return brokenArchive(err, "there is data behind its end")
+			return brokenArchive(err, "there is data after its end")
 		}
 	}
 }
 
-// brokenArchive keeps this project's errors, and turns those of decoders into a refusal.
+// brokenArchive keeps errors of Trellis, and turns those of decoders into a refusal.
 func brokenArchive(err error, rule string) error {
 	var refusal *fetch.RefusedError
 	var unavailable *fetch.UnavailableError
-	var disk interface{ Timeout() bool } // *fs.PathError and friends
+	var disk interface{ Timeout() bool } // *fs.PathError and similar
 	switch {
 	case errors.As(err, &refusal), errors.As(err, &unavailable), errors.As(err, &disk):
 		return err
@@ -163,30 +169,38 @@ func brokenArchive(err error, rule string) error {
 	return &fetch.RefusedError{Subject: "the archive", Rule: rule}
 }
 
+// tally counts the bytes that are read of an archive, until the context ends: an archive can be long and inflate to
+// nothing.
 type tally struct {
+	ctx   context.Context
 	from  io.Reader
 	count int64
 }
 
 func (t *tally) Read(into []byte) (int, error) {
+	if t.ctx.Err() != nil {
+		return 0, &fetch.UnavailableError{Subject: "the archive", Err: context.Cause(t.ctx)}
+	}
 	count, err := t.from.Read(into)
 	t.count += int64(count)
 	return count, err
 }
 
 type guard struct {
-	ctx        context.Context
 	from       io.Reader
 	compressed *tally
+	into       *Folder
 	count      int64
 }
 
 func (g *guard) Read(into []byte) (int, error) {
-	if g.ctx.Err() != nil {
-		return 0, &fetch.UnavailableError{Subject: "the archive", Err: context.Cause(g.ctx)}
-	}
 	count, err := g.from.Read(into)
 	g.count += int64(count)
+	g.into.inflated += int64(count)
+	if most := g.into.limits.Inflated; most > 0 && g.into.inflated > most {
+		rule := fmt.Sprintf("it inflates to more than %d MiB, including unused files", most>>20)
+		return 0, &fetch.RefusedError{Subject: "the archive", Rule: rule}
+	}
 	if g.count > ratioFreeBytes && g.count > ratioLimit*g.compressed.count {
 		return 0, &fetch.RefusedError{
 			Subject: "the archive", Rule: fmt.Sprintf("it inflates to more than %d times its size", ratioLimit),

@@ -13,36 +13,39 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/trellis-addons/trellis/pkg/base/text"
 	"github.com/trellis-addons/trellis/pkg/fetch"
-	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 // Limits of one unpacked artifact. Zero means no limit.
 type Limits struct {
 	// Unpacked is the sum of all files, File the largest single one, in bytes.
 	Unpacked, File int64
+	// Inflated is the sum of all bytes that its archives inflate to, with those that are skipped.
+	Inflated int64
 	// Entries counts files and directories, including implied ones.
 	Entries int
 }
 
 // Defaults are the limits of docs/spec/addoncatalogue.md.
-var Defaults = Limits{Unpacked: 500 << 20, Entries: 20_000}
+var Defaults = Limits{Unpacked: 500 << 20, Inflated: 2 << 30, Entries: 20_000}
 
 // Folder writes files into a directory within limits and the context's space, and collects their digests.
 type Folder struct {
-	root    *os.Root
-	limits  Limits
-	space   fetch.Space
-	written int64
-	known   map[string]bool // true: a file
-	lines   []string
+	root     *os.Root
+	limits   Limits
+	space    fetch.Space
+	written  int64
+	inflated int64
+	known    map[string]bool // true: a file
+	lines    []string
 }
 
 // OpenFolder opens an existing, empty directory for writing.
 func OpenFolder(ctx context.Context, directory string, limits Limits) (*Folder, error) {
 	root, err := os.OpenRoot(directory)
 	if err != nil {
-		return nil, fmt.Errorf("open folder to unpack to: %w", err)
+		return nil, fmt.Errorf("opening the folder for unpacked content: %w", err)
 	}
 	return &Folder{root: root, limits: limits, space: fetch.SpaceOf(ctx), known: map[string]bool{}}, nil
 }
@@ -50,9 +53,9 @@ func OpenFolder(ctx context.Context, directory string, limits Limits) (*Folder, 
 // Close closes the folder.
 func (f *Folder) Close() { _ = f.root.Close() }
 
-// Directory makes a directory and its parents. It may exist already.
+// Directory creates a directory and its parents. It may exist already.
 func (f *Folder) Directory(name string) error {
-	if err := CheckName(name); err != nil || f.space.Keeps != nil { // then only files that are kept make their folders
+	if err := CheckName(name); err != nil || f.space.Keeps != nil { // then only stored files create their folders
 		return err
 	}
 	return f.directory(name)
@@ -77,7 +80,7 @@ func (f *Folder) directory(name string) error {
 	return f.root.Mkdir(name, 0o755)
 }
 
-// File writes a file and its parents, unless the space does not keep it. It refuses a duplicate name.
+// File writes a file and its parents, unless the space excludes it. It refuses a duplicate name.
 func (f *Folder) File(name string, content io.Reader) error {
 	return f.Write(name, func(into io.Writer) error {
 		_, err := io.Copy(into, content)
@@ -120,7 +123,7 @@ func (f *Folder) count(name string, isFile bool) error {
 	return f.space.Reserve(fetch.EntryCost)
 }
 
-// Has says whether a file of that name was written.
+// Has reports whether a file of that name was written.
 func (f *Folder) Has(name string) bool { return f.known[name] }
 
 // Digest is "sha256:<hex>" over the sorted names and contents of all files. Order, packing, modes,
@@ -157,18 +160,18 @@ func (c *counter) Write(bytes []byte) (int, error) {
 	return c.to.Write(bytes)
 }
 
-// Download is a file that vanishes when it is closed or the process ends.
+// Download is a file that is removed when it is closed or the process ends.
 type Download struct {
 	File  *os.File
 	space fetch.Space
 	size  int64
 }
 
-// Nameless makes a file for a download, within the context's space.
+// Nameless creates a file for a download, within the context's space.
 func Nameless(ctx context.Context, directory string) (*Download, error) {
 	file, err := os.CreateTemp(directory, ".download-*")
 	if err != nil {
-		return nil, fmt.Errorf("make file for download: %w", err)
+		return nil, fmt.Errorf("creating file for download: %w", err)
 	}
 	if err := os.Remove(file.Name()); err != nil {
 		return nil, errors.Join(err, file.Close())
@@ -185,7 +188,7 @@ func (d *Download) Write(bytes []byte) (int, error) {
 	return d.File.Write(bytes)
 }
 
-// Close removes the file, and gives its space back.
+// Close removes the file, and returns its space.
 func (d *Download) Close() error {
 	return errors.Join(d.File.Close(), d.space.Reserve(-d.size))
 }
@@ -223,7 +226,7 @@ func NameRule(name string) string {
 	case len(name) > 1 && name[1] == ':':
 		return "the name has a drive letter"
 	case strings.Count(name, "/") >= depthLimit:
-		return fmt.Sprintf("it lies deeper than %d folders", depthLimit)
+		return fmt.Sprintf("it is deeper than %d folders", depthLimit)
 	}
 	for component := range strings.SplitSeq(name, "/") {
 		switch {
@@ -253,7 +256,7 @@ func CleanPath(given string) (string, error) {
 	return path.Clean(trimmed), nil
 }
 
-// Refused refuses a path for breaking a rule.
+// Refused returns the error for a path that breaks a rule.
 func Refused(name, rule string) error {
 	const shown = 256
 	return &fetch.RefusedError{Subject: fmt.Sprintf("path %q", text.Cut(name, shown)), Rule: rule}

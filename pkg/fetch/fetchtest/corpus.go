@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// Case is an archive of the corpus (reference: the shared archive corpus of the security cases).
-// Every reader of archives is tested with all.
+// Case is an archive of the corpus (reference: the shared archive corpus of the security cases). Every reader of
+// archives is tested with all of them.
 type Case struct {
 	Name string
-	// Archive is a gzipped tar whose good entries lie below "top/".
+	// Archive is a gzipped tar whose valid entries are below "top/".
 	Archive []byte
 	// Refused archives are a fetch.RefusedError. Others give Files, with names below "top/".
 	Refused bool
 	Files   map[string]string
 }
 
-// dashed puts good content around the bad.
+// dashed puts valid content around the bad.
 func dashed(bad ...File) []byte {
 	files := []File{{Header: tar.Header{Name: "top/before.txt"}, Content: "before"}}
 	files = append(files, bad...)

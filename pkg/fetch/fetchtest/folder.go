@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Folder is a new one for content, alone in its own.
+// Folder returns a new folder for content, alone in its parent.
 func Folder(t testing.TB) string {
 	t.Helper()
 	into := filepath.Join(t.TempDir(), "content")

@@ -40,7 +40,7 @@ func ServeGit(t testing.TB, wrappers ...func(http.Handler) http.Handler) *Git {
 	return &Git{Server: Serve(t, handler), folder: folder}
 }
 
-// Repository makes an empty repository.
+// Repository creates an empty repository.
 func (g *Git) Repository(t testing.TB, name string) *Repository {
 	t.Helper()
 	return newRepository(t, g.URL, g.folder, name)
@@ -68,8 +68,8 @@ type Repository struct {
 // Entry is a line of a tree: Content of a new blob, or the hash of an existing Object.
 type Entry struct{ Mode, Content, Object string }
 
-// Commit puts a commit with exactly these files on a branch and returns its hash. Names that end in
-// "@" are symbolic links to their content.
+// Commit adds a commit with exactly these files to a branch and returns its hash. Names that end in "@" are symbolic
+// links to their content.
 func (r *Repository) Commit(branch string, files map[string]string) string {
 	r.t.Helper()
 	entries := map[string]Entry{}
@@ -83,7 +83,7 @@ func (r *Repository) Commit(branch string, files map[string]string) string {
 	return r.CommitTree(branch, r.Tree(entries))
 }
 
-// CommitTree puts a commit with a tree on top of a branch.
+// CommitTree adds a commit with a tree to a branch.
 func (r *Repository) CommitTree(branch, tree string) string {
 	r.t.Helper()
 	ref := filepath.Join(r.Folder, "refs", "heads", branch)
@@ -103,7 +103,7 @@ func (r *Repository) Ref(name, object string) {
 	r.file(name, []byte(object+"\n"))
 }
 
-// Annotate makes an annotated tag.
+// Annotate creates an annotated tag.
 func (r *Repository) Annotate(tag, commit string) {
 	r.t.Helper()
 	r.Ref("refs/tags/"+tag, r.Object("tag", fmt.Appendf(nil,
@@ -137,7 +137,7 @@ func (r *Repository) RawTree(entries map[string]Entry) string {
 	r.t.Helper()
 	sortedBy := func(name string) string {
 		if entries[name].Mode == "40000" {
-			return name + "/" // git sorts folders so
+			return name + "/" // git sorts folders in this way
 		}
 		return name
 	}
@@ -178,7 +178,7 @@ func (r *Repository) file(name string, content []byte) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		r.t.Fatal(err)
 	}
-	// git may have an earlier file of the name mapped: it is replaced, and not cut.
+	// git may have mapped an earlier file of the name: it is replaced, not truncated.
 	fresh := filepath.Join(r.Folder, strings.ReplaceAll(name, "/", "-"))
 	if err := errors.Join(os.WriteFile(fresh, content, 0o600), os.Rename(fresh, path)); err != nil {
 		r.t.Fatal(err)

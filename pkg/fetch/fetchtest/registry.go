@@ -66,7 +66,7 @@ func (d *discarded) WriteHeader(status int) { d.status = status }
 
 func (d *discarded) Write(content []byte) (int, error) { return d.content.Write(content) }
 
-// Blob puts a blob and describes it.
+// Blob stores a blob and returns its descriptor.
 func (r *Registry) Blob(repository string, mediaType types.MediaType, content []byte) v1.Descriptor {
 	r.t.Helper()
 	sum := sha256.Sum256(content)
@@ -75,7 +75,7 @@ func (r *Registry) Blob(repository string, mediaType types.MediaType, content []
 	return v1.Descriptor{MediaType: mediaType, Digest: digest, Size: int64(len(content))}
 }
 
-// Manifest puts a manifest, encoded unless it is bytes, and describes it.
+// Manifest stores a manifest, encoded unless it is bytes, and returns its descriptor.
 func (r *Registry) Manifest(repository, tag string, mediaType types.MediaType, manifest any) v1.Descriptor {
 	r.t.Helper()
 	content, raw := manifest.([]byte)
@@ -92,7 +92,7 @@ func (r *Registry) Manifest(repository, tag string, mediaType types.MediaType, m
 	}
 }
 
-// Image puts an image with gzipped archives as layers, the lowest first.
+// Image stores an image with gzipped archives as layers, the lowest first.
 func (r *Registry) Image(repository, tag string, layers ...[]byte) v1.Descriptor {
 	r.t.Helper()
 	image := v1.Manifest{
@@ -105,7 +105,7 @@ func (r *Registry) Image(repository, tag string, layers ...[]byte) v1.Descriptor
 	return r.Manifest(repository, tag, types.OCIManifestSchema1, image)
 }
 
-// Index puts an index of existing manifests.
+// Index stores an index of existing manifests.
 func (r *Registry) Index(repository, tag string, manifests ...v1.Descriptor) v1.Descriptor {
 	r.t.Helper()
 	return r.Manifest(repository, tag, types.OCIImageIndex, v1.IndexManifest{
@@ -119,7 +119,7 @@ const (
 	ChartContent types.MediaType = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 )
 
-// Chart puts a chart's archive as Helm pushes it.
+// Chart stores a chart's archive as Helm pushes it.
 func (r *Registry) Chart(repository, tag string, archive []byte) v1.Descriptor {
 	r.t.Helper()
 	return r.Manifest(repository, tag, types.OCIManifestSchema1, v1.Manifest{

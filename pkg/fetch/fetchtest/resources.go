@@ -11,8 +11,8 @@ import (
 
 // BoundedMemory fails the test if work needs more memory above idle than the limit, in bytes.
 //
-// Garbage must not count. So the runtime gets a memory limit below the tested one: it collects
-// before that, and what exceeds it is alive.
+// Garbage must not count. So the runtime gets a memory limit below the tested one: it collects before that, and
+// memory beyond it is alive.
 func BoundedMemory(t testing.TB, limit int64, work func()) {
 	t.Helper()
 	debug.FreeOSMemory()
@@ -40,7 +40,7 @@ func BoundedMemory(t testing.TB, limit int64, work func()) {
 	}
 }
 
-// Allocated is how many bytes work allocates, garbage included.
+// Allocated is the number of bytes that work allocates, garbage included.
 func Allocated(work func()) int64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -49,7 +49,7 @@ func Allocated(work func()) int64 {
 	return int64(after.TotalAlloc - before.TotalAlloc)
 }
 
-// memoryInUse is the runtime's memory from the system, less what it returned.
+// memoryInUse is the runtime's memory from the system, without memory that it returned.
 func memoryInUse() int64 {
 	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(samples)

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// Loopback is what a Network must allow to reach the servers of this package.
+// Loopback are the addresses that a Network must allow to reach the servers of this package.
 var Loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 
 // Server is a TLS server with its own certificate. It records its requests.
@@ -21,11 +21,11 @@ type Server struct {
 	CA []byte
 
 	mu       sync.Mutex
-	requests []Seen
+	requests []Request
 }
 
-// Seen is a recorded request.
-type Seen struct {
+// Request is a recorded request.
+type Request struct {
 	Method, Path string
 	Header       http.Header
 }
@@ -36,11 +36,11 @@ func Serve(t testing.TB, handler http.Handler) *Server {
 	server := &Server{}
 	server.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		server.mu.Lock()
-		server.requests = append(server.requests, Seen{Method: r.Method, Path: r.URL.Path, Header: r.Header.Clone()})
+		server.requests = append(server.requests, Request{Method: r.Method, Path: r.URL.Path, Header: r.Header.Clone()})
 		server.mu.Unlock()
 		handler.ServeHTTP(w, r)
 	}))
-	server.Config.ErrorLog = log.New(io.Discard, "", 0) // clients here are meant to hang up
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // clients of these tests hang up on purpose
 	server.StartTLS()
 	server.CA = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	t.Cleanup(func() {
@@ -51,10 +51,10 @@ func Serve(t testing.TB, handler http.Handler) *Server {
 }
 
 // Requests returns the requests so far.
-func (s *Server) Requests() []Seen {
+func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]Seen{}, s.requests...)
+	return append([]Request{}, s.requests...)
 }
 
 // Count counts the requests with that method and path.

@@ -56,7 +56,7 @@ func ServeSSH(t testing.TB, run Command) *SSH {
 	return server
 }
 
-// ServeGitSSH starts a server with one empty repository of that name, whose URL is by ssh.
+// ServeGitSSH starts a server with one empty repository of that name. Its URL uses ssh.
 func ServeGitSSH(t testing.TB, name string) (*SSH, *Repository) {
 	t.Helper()
 	folder := t.TempDir()

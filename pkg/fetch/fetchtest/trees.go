@@ -19,8 +19,8 @@ type node struct {
 	below               []*node
 }
 
-// Tree writes a case as git trees, with its names in archive order, and returns the top's hash. It
-// is not ok for what git can't represent: devices, hard links and packing.
+// Tree writes a case as git trees, with its names in archive order, and returns the top's hash. It is not ok if git
+// can't represent it: devices, hard links and packing.
 func (c Case) Tree(r *Repository) (top string, ok bool) {
 	inflater, err := gzip.NewReader(bytes.NewReader(c.Archive))
 	if err != nil {

@@ -106,7 +106,7 @@ func (a *advertisement) broken(err error) error {
 	return protocolError(a.base, err, noRefs)
 }
 
-const noRefs = "the answer is no list of refs"
+const noRefs = "the answer is not a list of refs"
 
 func protocolError(at *url.URL, err error, rule string) error {
 	if ours(err) {
@@ -119,9 +119,9 @@ func protocolError(at *url.URL, err error, rule string) error {
 type link interface {
 	// refs opens the list of refs, and returns the repository's URL after redirects.
 	refs(ctx context.Context) (io.ReadCloser, *url.URL, error)
-	// upload sends a request for objects and opens the answer. It follows refs.
+	// upload sends a request for objects and opens the answer. Call refs first.
 	upload(ctx context.Context, request []byte) (io.ReadCloser, error)
-	// close ends the link at any time.
+	// close ends the link; it can be called at any time.
 	close()
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/trellis-addons/trellis/test/long"
 )
 
-// AC31: The corpus of archives, as trees: what has a bad name or is a link is no better for coming
-// out of git.
+// TestHostileTreesAreRefused (AC31): The corpus of archives, as trees: a bad name or a link is also refused in a git
+// tree.
 func TestHostileTreesAreRefused(t *testing.T) {
 	long.Heavy(t)
 	server := fetchtest.ServeGit(t)
@@ -56,7 +56,7 @@ func TestHostileTreesAreRefused(t *testing.T) {
 					t.Errorf("got %v, %s", err, diff)
 				}
 			case strings.Contains(test.Name, `//x"`) || strings.Contains(test.Name, `"/etc/x"`):
-				if err == nil { // a name that is empty: git itself refuses to send such a tree
+				if err == nil { // an empty name: git itself refuses to send such a tree
 					t.Error("got something")
 				}
 			case !isRefused(err):

@@ -8,9 +8,12 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
+	"github.com/trellis-addons/trellis/pkg/base/turns"
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
 	"github.com/trellis-addons/trellis/pkg/fetch/git"
@@ -25,7 +28,7 @@ func written(count int, write func(p *pack)) []byte {
 	return content.Bytes()
 }
 
-// V21: A chain of deltas is refused where no git makes one as long.
+// TestChainsOfDeltasAreBounded (V21): A chain of deltas is refused if it is longer than any that git writes.
 func TestChainsOfDeltasAreBounded(t *testing.T) {
 	good := []byte("good")
 	tree, commit := commitOf(objectHash("blob", good))
@@ -36,13 +39,14 @@ func TestChainsOfDeltasAreBounded(t *testing.T) {
 			p.chain(good, deltas)
 		})
 		err := git.ReadPack(t, content, objectHash("commit", commit), folder(t))
-		if fits && err != nil || !fits && (!isRefused(err) || !strings.Contains(err.Error(), "deltas on each other")) {
+		if fits && err != nil || !fits && (!isRefused(err) || !strings.Contains(err.Error(), "a chain of more than")) {
 			t.Errorf("%d deltas: got %v", deltas, err)
 		}
 	}
 }
 
-// V21: A pack that has objects without content read again and again is refused: they count for no work in bytes.
+// TestObjectsThatAreReadAgainAreCounted (V21): A pack with empty objects that are read again and again is refused:
+// they count for no work in bytes.
 func TestObjectsThatAreReadAgainAreCounted(t *testing.T) {
 	const many = 300
 	empty := objectHash("tree", nil)
@@ -63,7 +67,25 @@ func TestObjectsThatAreReadAgainAreCounted(t *testing.T) {
 	}
 }
 
-// largePacks need a turn, each for another reason.
+// TestPacksOfNothingEndWithTheirContext (V21): A pack of objects that inflate to nothing is read no longer than its
+// fetch may last. The test fails when reads of the file do not end with the context.
+func TestPacksOfNothingEndWithTheirContext(t *testing.T) {
+	nothing := append([]byte{0x78, 0x9c}, bytes.Repeat([]byte{0, 0, 0, 0xff, 0xff}, 10_000)...) // stored blocks of no bytes
+	nothing = append(nothing, 1, 0, 0, 0xff, 0xff, 0, 0, 0, 1)
+	content := written(1, func(p *pack) { p.entry(blobKind, 0, nil, nothing) })
+	ctx, cancel := context.WithCancel(t.Context())
+	closing, err := git.New(nil).OpenPack(ctx, t, "custom", content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closing()
+	cancel()
+	if _, err = git.New(nil).OpenPack(ctx, t, "custom", content); !errors.Is(err, context.Canceled) || !isOurs(err) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// largePacks are packs that need a turn, each for another reason.
 func largePacks() map[string][]byte {
 	const size = 5 << 20
 	shrink := binary.AppendUvarint(nil, size)
@@ -82,8 +104,8 @@ func largePacks() map[string][]byte {
 	}
 }
 
-// V21: Packs that take much memory take turns. Those of ordinary repositories wait for nothing, and what waits gives up with its
-// context.
+// TestLargePacksTakeTurns (V21): Packs that use much memory take turns. Those of ordinary repositories don't wait,
+// and a waiting one gives up when its context ends.
 func TestLargePacksTakeTurns(t *testing.T) {
 	small := written(40, func(p *pack) {
 		for i := range 20 {
@@ -140,7 +162,8 @@ func TestLargePacksTakeTurns(t *testing.T) {
 	}
 }
 
-// V21: An author of large packs keeps no other one's from their turn. Red when packs don't take turns by owner.
+// TestLargePacksOfOneOwnerComeAfterThoseOfOthers (V21): Large packs of one owner keep no other owner from its turn.
+// The test fails when packs don't take turns by owner.
 func TestLargePacksOfOneOwnerComeAfterThoseOfOthers(t *testing.T) {
 	large := largePacks()["many objects"]
 	synctest.Test(t, func(t *testing.T) {
@@ -174,7 +197,49 @@ func TestLargePacksOfOneOwnerComeAfterThoseOfOthers(t *testing.T) {
 	})
 }
 
-// V21: A fetch of a large pack gives its turn back, however it ends.
+// TestPacksThatWaitToBeLargeHoldUpNoOther (V21): Packs that wait until they may be large hold up no other pack of
+// their owner. The test fails when they keep the turn of their owner.
+func TestPacksThatWaitToBeLargeHoldUpNoOther(t *testing.T) {
+	large, small := largePacks()["many objects"], written(1, func(p *pack) { p.entry(blobKind, 4, nil, deflate([]byte("good"))) })
+	synctest.Test(t, func(t *testing.T) {
+		source, decoding, done := git.New(nil), &turns.Turns{Each: git.LargePacks}, make(chan struct{})
+		var mutex sync.Mutex
+		opened := map[string]int{}
+		open := func(owner, name string, content []byte) {
+			ctx := fetch.WithSpace(t.Context(), fetch.Space{Turn: func(ctx context.Context) (func(), error) { return decoding.Take(ctx, owner) }})
+			go func() {
+				closing, err := source.OpenPack(ctx, t, owner, content)
+				if err != nil {
+					t.Errorf("%s: %v", name, err)
+					return
+				}
+				mutex.Lock()
+				opened[name]++
+				mutex.Unlock()
+				<-done
+				closing()
+			}()
+			synctest.Wait()
+		}
+		for range git.LargePacks {
+			open("b", "others", large)
+		}
+		for range git.LargePacks {
+			open("a", "large", large)
+		}
+		open("a", "small", small)
+		if opened["others"] != git.LargePacks || opened["large"] != 0 || opened["small"] != 1 {
+			t.Errorf("these are open: %v", opened)
+		}
+		close(done)
+		synctest.Wait()
+		if opened["large"] != git.LargePacks || opened["small"] != 1 {
+			t.Errorf("these were opened in the end: %v", opened)
+		}
+	})
+}
+
+// TestTurnsEndWithTheFetch (V21): A fetch returns its owner's turn, and that of a large pack, in every case.
 func TestTurnsEndWithTheFetch(t *testing.T) {
 	good := []byte("good")
 	tree, commit := commitOf(objectHash("blob", good))
@@ -205,13 +270,53 @@ func TestTurnsEndWithTheFetch(t *testing.T) {
 			reference := fetch.Reference{
 				Location: git.Location{Remote: server.URL + "/x", Branch: "main"}, Credentials: fetch.Credentials{CA: server.CA},
 			}
-			source := client(t)
+			source, begun, ended := client(t), 0, 0
+			ctx := fetch.WithSpace(t.Context(), fetch.Space{Turn: func(context.Context) (func(), error) {
+				begun++
+				return func() { ended++ }, nil
+			}})
 			for range git.LargePacks + 1 {
-				_, err := source.Fetch(t.Context(), reference, fetch.Revision{Name: objectHash("commit", commit)}, folder(t))
+				_, err := source.Fetch(ctx, reference, fetch.Revision{Name: objectHash("commit", commit)}, folder(t))
 				if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 					t.Fatalf("got %v", err)
 				}
 			}
+			if begun != 2*(git.LargePacks+1) || ended != begun { // one until the pack may be large, and one after that
+				t.Errorf("%d turns of the owner began, %d ended", begun, ended)
+			}
 		})
 	}
+}
+
+// TestTurnsEndWithAPanic (V21): A pack whose decoder panics ends its turns. The test fails when it keeps its turn of
+// a large pack.
+func TestTurnsEndWithAPanic(t *testing.T) {
+	large := largePacks()["many objects"]
+	synctest.Test(t, func(t *testing.T) {
+		source := git.New(nil)
+		for range git.LargePacks {
+			turns := 0
+			ctx := fetch.WithSpace(t.Context(), fetch.Space{Turn: func(context.Context) (func(), error) {
+				if turns++; turns == 2 { // the pack is large by then
+					panic("a decoder")
+				}
+				return func() {}, nil
+			}})
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Error("nothing panicked")
+					}
+				}()
+				_, _ = source.OpenPack(ctx, t, "custom", large)
+			}()
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // the context of the synctest bubble
+		defer cancel()
+		closing, err := source.OpenPack(ctx, t, "custom", large)
+		if err != nil {
+			t.Fatal(err)
+		}
+		closing()
+	})
 }

@@ -16,13 +16,13 @@ import (
 type frame struct {
 	index   int32
 	next    int32 // the delta to resolve next
-	deltas  int   // that it is built from
+	deltas  int   // number of deltas that it is built from
 	content []byte
 }
 
-// resolve computes every delta's hash. It descends from each whole object, so that each object is
-// built once, and is released after its last delta. Objects that are too large stay unresolved with
-// all deltas on them, which is an error only if the wanted tree needs them.
+// resolve computes every delta's hash. It descends from each whole object, so that each object is built once, and is
+// released after its last delta. Objects that are too large stay unresolved with all deltas on them, which is an
+// error only if the requested tree needs them.
 func (p *pack) resolve() error {
 	for index := range p.objects {
 		object := p.objects[index]
@@ -46,7 +46,7 @@ func (p *pack) descend(root frame) error {
 		top := &stack[len(stack)-1]
 		delta, deltas := top.next, top.deltas+1
 		if deltas > p.limits.chain {
-			return p.refused(fmt.Sprintf("the pack has more than %d deltas on each other: shorten its chains (git repack -adf)", p.limits.chain))
+			return p.refused(fmt.Sprintf("the pack has a chain of more than %d deltas: shorten its chains (git repack -adf)", p.limits.chain))
 		}
 		content, ok, err := p.patch(top.content, delta)
 		if err != nil {

@@ -12,20 +12,19 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 )
 
-// Limit lets a test try a limit without the tens of thousands of files that it takes.
+// Limit sets limits that a test reaches without tens of thousands of files.
 func (s *Source) Limit(limits archive.Limits) { s.limits = limits }
 
-// LimitWire is Limit for what comes, in bytes.
+// LimitWire sets the limits of received refs and packs, in bytes.
 func (s *Source) LimitWire(refs, pack int64) { s.wire = wireLimits{refs: refs, pack: pack} }
 
-// ShrinkWork lets a test reach the limit on inflating without minutes of it: the limit is the only
-// thing that changes.
+// ShrinkWork sets a limit on inflating that a test reaches without minutes of work: only the limit changes.
 func (s *Source) ShrinkWork(limit int64) { s.packs.work = limit }
 
-// ShrinkSteps is ShrinkWork for the limit on reading objects again.
+// ShrinkSteps sets the limit on reading objects again.
 func (s *Source) ShrinkSteps(limit int) { s.packs.steps = limit }
 
-// Limits of packs as they are without a test.
+// Limits of packs in production.
 var (
 	WorkLimit    = defaultPackLimits.work
 	ObjectsLimit = defaultPackLimits.objects
@@ -35,13 +34,13 @@ var (
 	AdvertisementLimit, PackLimit int64 = advertisementLimit, packLimit
 )
 
-// LargePacks is how many packs of a source may be large at a time.
+// LargePacks is the maximum number of large packs of a source at a time.
 const LargePacks = largePacks
 
-// IsDotGit is what trees are checked with.
+// IsDotGit is the check for entries of trees.
 var IsDotGit = isDotGit
 
-// ParseSSH reads a remote by ssh: its user, how it is shown, and the path as the server gets it.
+// ParseSSH parses a remote by ssh: its user, its form for messages, and the path for the server.
 func ParseSSH(text string) (user, shown, path string, err error) {
 	remote, err := parseSSH(text)
 	if err != nil {
@@ -50,7 +49,7 @@ func ParseSSH(text string) (user, shown, path string, err error) {
 	return remote.user, remote.shown(), remote.path, nil
 }
 
-// CheckHostKey holds a key that a host shows at port 22 against a known_hosts.
+// CheckHostKey compares a key that a host offers at port 22 with a known_hosts.
 func CheckHostKey(hosts, host string, key ssh.PublicKey) error {
 	read, err := readHostKeys([]byte(hosts), host, "22")
 	if err != nil {
@@ -77,7 +76,7 @@ func (s *Source) OpenPack(ctx context.Context, t *testing.T, owner string, conte
 	return pack.close, nil
 }
 
-// ReadPack indexes a pack and writes a commit's tree out.
+// ReadPack indexes a pack and writes the files of a commit's tree.
 func ReadPack(t *testing.T, content []byte, commit, folder string) error {
 	t.Helper()
 	file, err := archive.Nameless(t.Context(), t.TempDir())

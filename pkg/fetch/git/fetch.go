@@ -62,6 +62,7 @@ func (s *Source) pack(
 	if err := found.upload(ctx, link, uploadRequest{wants: wants, depth: depth}, file); err != nil {
 		return nil, err
 	}
+	link.close() // nothing more is read, and the pack may wait for its turn
 	read, err := readPack(ctx, file.File, reference.Owner, s.shown(location), s.packs)
 	if err != nil {
 		return nil, err
@@ -83,7 +84,7 @@ func (s *Source) write(ctx context.Context, location Location, pack *pack, commi
 		return "", err
 	}
 	defer into.Close()
-	tree := walk{ctx: ctx, pack: pack, into: into, remote: s.shown(location), at: shownRef(location, commit)}
+	tree := walk{pack: pack, into: into, remote: s.shown(location), at: shownRef(location, commit)}
 	if err := tree.write(commit, below); err != nil {
 		return "", err
 	}
@@ -100,7 +101,7 @@ func shownRef(location Location, commit plumbing.Hash) string {
 
 type search struct {
 	commit plumbing.Hash
-	tip    plumbing.Hash // what to ask for to get the commit: itself, or the annotated tag that names it
+	tip    plumbing.Hash // object to request to get the commit: itself, or the annotated tag that names it
 	last   advertised
 	all    []plumbing.Hash
 	known  map[plumbing.Hash]bool
@@ -122,8 +123,8 @@ func (s *search) visit(ref advertised) {
 	}
 }
 
-// plan says what to ask for: the commit alone, if it is a tip or the server gives commits by hash;
-// else the history of all branches and tags.
+// plan returns the objects to request: the commit alone, if it is a tip or the server gives commits by hash;
+// otherwise the history of all branches and tags.
 func (s *search) plan(capabilities map[string]bool) (wants []plumbing.Hash, depth int) {
 	shallow := 0
 	if capabilities["shallow"] {
@@ -139,13 +140,13 @@ func (s *search) plan(capabilities map[string]bool) (wants []plumbing.Hash, dept
 }
 
 const (
-	// packLimit is the largest answer with a pack, in bytes on the wire.
+	// packLimit is the maximum size of an answer with a pack, in bytes on the wire.
 	packLimit = 200 << 20
-	// progressLimit bounds messages beside the pack, in bytes. We ask for none.
+	// progressLimit bounds messages next to the pack, in bytes. We request none.
 	progressLimit = 1 << 20
 )
 
-// wantLimit is the most tips to ask for in a search for a commit.
+// wantLimit is the maximum number of tips to request in a search for a commit.
 const wantLimit = 20_000
 
 type uploadRequest struct {
@@ -182,7 +183,7 @@ func (a *advertisement) upload(ctx context.Context, from link, request uploadReq
 	}
 	if len(request.wants) > wantLimit {
 		return &fetch.RefusedError{Subject: outbound.Shown(a.base), Rule: fmt.Sprintf(
-			"the commit is no tip, the server does not give commits by hash, and there are more than %d refs to search", wantLimit)}
+			"no branch or tag is at the commit, the server does not serve commits by hash, and there are more than %d refs to search", wantLimit)}
 	}
 	content, err := request.encode()
 	if err != nil {
@@ -222,7 +223,7 @@ const (
 
 type bands struct {
 	into     io.Writer
-	progress int64 // how much more of it is listened to; none was asked for
+	progress int64 // the number of further bytes of it that are read; none were requested
 }
 
 func (a *advertisement) bands(lines *pktline.Scanner, into *bands) error {
@@ -239,11 +240,11 @@ func (a *advertisement) bands(lines *pktline.Scanner, into *bands) error {
 		case bandProgress:
 			if into.progress -= int64(len(line)); into.progress < 0 {
 				return &fetch.RefusedError{
-					Subject: outbound.Shown(a.base), Rule: "its messages beside the pack are larger than " + outbound.Bytes(progressLimit),
+					Subject: outbound.Shown(a.base), Rule: "its messages next to the pack are larger than " + outbound.Bytes(progressLimit),
 				}
 			}
 		case bandError:
-			return a.brokenPack(errors.New("the server gives up"))
+			return a.brokenPack(errors.New("the server reports a failure"))
 		default:
 			return a.brokenPack(nil)
 		}

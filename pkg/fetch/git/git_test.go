@@ -11,7 +11,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 )
 
-// client makes a source that reaches the servers of a test.
+// client creates a source that reaches the servers of a test.
 func client(t *testing.T) *git.Source {
 	t.Helper()
 	network := outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback})

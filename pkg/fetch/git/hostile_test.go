@@ -38,7 +38,7 @@ const (
 	refDeltaKind = 7
 )
 
-// pack builds packs entry by entry, streamed to wherever.
+// pack builds packs entry by entry, as a stream to any writer.
 type pack struct {
 	into   *bufio.Writer
 	sum    hash.Hash
@@ -57,7 +57,7 @@ func (p *pack) write(content []byte) {
 	p.offset += int64(len(content))
 }
 
-// entry adds an entry and gives its offset. Base is the hash or the distance that a delta names.
+// entry adds an entry and returns its offset. Base is the hash or the distance that a delta names.
 func (p *pack) entry(kind byte, size int64, base, deflated []byte) int64 {
 	at := p.offset
 	first := kind<<4 | byte(size&15)
@@ -81,7 +81,7 @@ func (p *pack) end() {
 
 func (p *pack) flush() { _ = p.into.Flush() }
 
-// chain adds a blob of 4 bytes, and deltas on each other that make the same of it.
+// chain adds a blob of 4 bytes, and a chain of deltas whose results equal it.
 func (p *pack) chain(blob []byte, deltas int) {
 	last := p.entry(blobKind, 4, nil, deflate(blob))
 	same := []byte{4, 4, 0x90, 4} // copy 4 bytes from the start
@@ -128,7 +128,7 @@ func pkt(text string) string { return fmt.Sprintf("%04x%s", len(text)+4, text) }
 
 const capabilities = "\x00side-band-64k shallow ofs-delta allow-reachable-sha1-in-want\n"
 
-// hostile is a git server that says what a test wants.
+// hostile is a git server whose answers a test sets.
 type hostile struct {
 	refs func(w io.Writer)
 	pack func(w io.Writer)
@@ -146,7 +146,7 @@ func (h hostile) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.pack(w)
 }
 
-// band sends what is written to it as pack data.
+// band sends written bytes as pack data.
 type band struct{ into io.Writer }
 
 func (b band) Write(content []byte) (int, error) {
@@ -173,8 +173,7 @@ func ended(write func(p *pack), count uint32) func(io.Writer) {
 	}
 }
 
-// try resolves main and fetches it from a hostile server, watching memory and what lies beside the
-// folder.
+// try resolves main and fetches it from a hostile server. It checks memory and the parent of the folder.
 func try(t *testing.T, server hostile, shrink ...func(*git.Source)) (map[string]string, error) {
 	t.Helper()
 	served := fetchtest.Serve(t, server)
@@ -215,7 +214,7 @@ func isRefused(err error) bool {
 	return ok
 }
 
-// zeros is a deflated run of zeros of a size in whole MiB, made of one repeated piece.
+// zeros is a deflated run of zeros of a size in whole MiB, from one repeated piece.
 func zeros(size int64) []byte {
 	var packed bytes.Buffer
 	compressor := zlib.NewWriter(&packed)
@@ -233,7 +232,7 @@ func zeros(size int64) []byte {
 	return binary.BigEndian.AppendUint32(packed.Bytes(), uint32(size%65521)<<16|1) // Adler-32 of zeros
 }
 
-// V21: Packs that lie about sizes, chains or objects are refused, within time and memory.
+// TestHostilePacksAreRefused (V21): Packs with wrong sizes, chains or objects are refused, within time and memory.
 func TestHostilePacksAreRefused(t *testing.T) {
 	long.Heavy(t)
 	good := []byte("good")
@@ -242,11 +241,10 @@ func TestHostilePacksAreRefused(t *testing.T) {
 		p.entry(commitKind, int64(len(commit)), nil, deflate(commit))
 		p.entry(treeKind, int64(len(tree)), nil, deflate(tree))
 	}
-	// A delta that copies 64 KiB of its base again and again: a few bytes for a lot of content.
+	// A delta that copies 64 KiB of its base again and again: few bytes for much content.
 	copies := binary.AppendUvarint(binary.AppendUvarint(nil, 64<<10), 4<<30)
 	copies = append(copies, bytes.Repeat([]byte{0x80}, 64<<10)...)
-	// What is hashed until a limit is reached takes minutes of a busy machine. A twentieth shows
-	// the same.
+	// Hashing up to the limit takes minutes on a busy machine. A twentieth shows the same.
 	shrink := map[string][]func(*git.Source){
 		"objects that inflate to 5 GiB together": {func(s *git.Source) { s.ShrinkWork(git.WorkLimit / 20) }},
 	}
@@ -366,7 +364,7 @@ func TestHostilePacksAreRefused(t *testing.T) {
 			if diff := cmp.Diff(test.want, got); test.want != nil && diff != "" {
 				t.Error(diff)
 			}
-			// Both sides together; under the race detector the dearest case takes a tenth of it.
+			// The figure includes both sides; under the race detector the most expensive case takes a tenth of it.
 			if taken := fetchtest.CPUTime(t) - began; taken > time.Minute {
 				t.Errorf("took %s of CPU", taken)
 			}
@@ -377,7 +375,7 @@ func TestHostilePacksAreRefused(t *testing.T) {
 	}
 }
 
-// V21: Trees of megabytes within each other are refused before they take much memory.
+// TestLargeTreesWithinEachOtherAreRefused (V21): Nested trees of megabytes are refused before they use much memory.
 func TestLargeTreesWithinEachOtherAreRefused(t *testing.T) {
 	long.Heavy(t)
 	const depth = 4
@@ -392,8 +390,7 @@ func TestLargeTreesWithinEachOtherAreRefused(t *testing.T) {
 	}
 }
 
-// nested writes a commit whose trees have 6 MiB each, the first entry of each being the next one,
-// and gives its hash.
+// nested writes a commit whose trees have 6 MiB each, each the first entry of its parent, and returns its hash.
 func nested(p *pack, depth int) string {
 	filler := bytes.Repeat(append([]byte("40000 zzzzzz\x00"), make([]byte, 20)...), 200_000)
 	hash := strings.Repeat("a", 40)
@@ -407,7 +404,7 @@ func nested(p *pack, depth int) string {
 	return objectHash("commit", commit)
 }
 
-// V21: What a git server answers without end is cut off.
+// TestEndlessAnswersOfGitServersEnd (V21): An endless answer of a git server is cut off.
 func TestEndlessAnswersOfGitServersEnd(t *testing.T) {
 	hash := strings.Repeat("a", 40)
 	refs := func(count int) func(io.Writer) {
@@ -453,7 +450,7 @@ func (r replacing) Write(content []byte) (int, error) {
 	return r.into.Write(bytes.Replace(content, []byte{2}, []byte{1}, 1))
 }
 
-// V18: Names of refs that a server tells lead to no file outside of the fetch's folder.
+// TestRefNamesOfServersWriteNothing (V18): Names of refs from a server lead to no file outside of the fetch's folder.
 func TestRefNamesOfServersWriteNothing(t *testing.T) {
 	good := []byte("good")
 	tree, commit := commitOf(objectHash("blob", good))
@@ -480,7 +477,8 @@ func TestRefNamesOfServersWriteNothing(t *testing.T) {
 	}
 }
 
-// V17: Links, submodules and names that write elsewhere are refused in trees.
+// TestTreesWithLinksAndSubmodulesAreRefused (V17): Links, submodules and names that lead out of the folder are
+// refused in trees.
 func TestTreesWithLinksAndSubmodulesAreRefused(t *testing.T) {
 	server := fetchtest.ServeGit(t)
 	for i, test := range []struct {
@@ -488,17 +486,17 @@ func TestTreesWithLinksAndSubmodulesAreRefused(t *testing.T) {
 		entries map[string]fetchtest.Entry
 		says    string
 	}{
-		{"a symbolic link", map[string]fetchtest.Entry{"l": {Mode: "120000", Content: "/etc/passwd"}}, "symbolic links are refused: copy what it leads to"},
+		{"a symbolic link", map[string]fetchtest.Entry{"l": {Mode: "120000", Content: "/etc/passwd"}}, "symbolic links are refused: copy the target of the link"},
 		{"a link back into the tree", map[string]fetchtest.Entry{"l": {Mode: "120000", Content: "a"}}, "links"},
 		{"a submodule", map[string]fetchtest.Entry{"s": {Mode: "160000", Object: strings.Repeat("a", 40)}}, "submodules"},
 		{"a submodule that is named upwards",
 			map[string]fetchtest.Entry{"../x": {Mode: "160000", Object: strings.Repeat("a", 40)}}, "submodules"},
-		{"a folder of git", map[string]fetchtest.Entry{".git": {Mode: "100644", Content: "x"}}, "keeps for itself"},
-		{"in capitals", map[string]fetchtest.Entry{".GIT": {Mode: "100644", Content: "x"}}, "keeps for itself"},
-		{"in its short form", map[string]fetchtest.Entry{"git~1": {Mode: "100644", Content: "x"}}, "keeps for itself"},
-		{"with a dot at its end", map[string]fetchtest.Entry{".git. .": {Mode: "100644", Content: "x"}}, "keeps for itself"},
-		{"with a stream", map[string]fetchtest.Entry{".git::$INDEX_ALLOCATION": {Mode: "100644", Content: "x"}}, "keeps for itself"},
-		{"with characters that nobody sees", map[string]fetchtest.Entry{".g\u200cit": {Mode: "100644", Content: "x"}}, "keeps for itself"},
+		{"a folder of git", map[string]fetchtest.Entry{".git": {Mode: "100644", Content: "x"}}, "reserved for git"},
+		{"in capitals", map[string]fetchtest.Entry{".GIT": {Mode: "100644", Content: "x"}}, "reserved for git"},
+		{"in its short form", map[string]fetchtest.Entry{"git~1": {Mode: "100644", Content: "x"}}, "reserved for git"},
+		{"with a dot at its end", map[string]fetchtest.Entry{".git. .": {Mode: "100644", Content: "x"}}, "reserved for git"},
+		{"with a stream", map[string]fetchtest.Entry{".git::$INDEX_ALLOCATION": {Mode: "100644", Content: "x"}}, "reserved for git"},
+		{"with characters that nobody sees", map[string]fetchtest.Entry{".g\u200cit": {Mode: "100644", Content: "x"}}, "reserved for git"},
 		{"upwards", map[string]fetchtest.Entry{"..": {Mode: "100644", Content: "x"}}, "out of its folder"},
 		{"nowhere", map[string]fetchtest.Entry{".": {Mode: "100644", Content: "x"}}, "empty component"},
 		{"a slash", map[string]fetchtest.Entry{"../../x": {Mode: "100644", Content: "x"}}, "slash"},
@@ -565,7 +563,7 @@ func TestTreesThatMultiply(t *testing.T) {
 	}
 }
 
-// AC23: A git server that answers byte by byte is given up after a time.
+// TestSlowGitServerIsGivenUp (AC23): A git server that answers byte by byte is given up after a time.
 func TestSlowGitServerIsGivenUp(t *testing.T) {
 	served := fetchtest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/x-git-upload-pack-advertisement")

@@ -41,7 +41,7 @@ func (h *httpLink) refs(ctx context.Context) (io.ReadCloser, *url.URL, error) {
 	base := *answer.URL
 	if !strings.HasSuffix(base.Path, refsPath) {
 		answer.Body.Close()
-		return nil, nil, &fetch.RefusedError{Subject: outbound.Shown(&base), Rule: "it was redirected to what is no repository"}
+		return nil, nil, &fetch.RefusedError{Subject: outbound.Shown(&base), Rule: "it was redirected to a URL that is not a repository"}
 	}
 	base.Path, base.RawPath, base.RawQuery = strings.TrimSuffix(base.Path, refsPath), "", ""
 	h.base = &base
@@ -54,9 +54,9 @@ func (h *httpLink) refs(ctx context.Context) (io.ReadCloser, *url.URL, error) {
 
 var errServiceLine = errors.New("no service line")
 
-// readServiceLine reads what precedes the refs in http: "# service=…" and a flush.
+// readServiceLine reads the lines before the refs in http: "# service=…" and a flush.
 func readServiceLine(from io.Reader) error {
-	lines := pktline.NewScanner(from) // reads no further than it has to
+	lines := pktline.NewScanner(from) // reads no further than necessary
 	if !lines.Scan() || !bytes.HasPrefix(lines.Bytes(), []byte("# service="+service)) {
 		return errors.Join(errServiceLine, lines.Err())
 	}

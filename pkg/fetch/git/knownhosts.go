@@ -16,7 +16,7 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 )
 
-// knownHostsLimit is the most lines; a Secret can't have many more.
+// knownHostsLimit is the maximum number of lines; a Secret can't have many more.
 const knownHostsLimit = 20_000
 
 // hostKeys are a host's lines of known_hosts. OpenSSH's reader does not return the host's kinds of
@@ -53,8 +53,8 @@ func readHostKeys(content []byte, host, port string) (*hostKeys, error) {
 	return found, nil
 }
 
-// withoutComment is a line up to its key: [marker] hosts type key. More words may follow (sshd(8)),
-// but the parser allows only one.
+// withoutComment is a line up to its key: [marker] hosts type key. More words may follow (sshd(8)), but the parser
+// allows only one.
 func withoutComment(line []byte) []byte {
 	line, _, _ = bytes.Cut(line, []byte{'\r'})
 	fields, wanted := bytes.Fields(line), 3
@@ -131,7 +131,7 @@ func matchesWildcards(pattern, text string) bool {
 
 func (h *hostKeys) isEmpty() bool { return len(h.keys) == 0 && len(h.authorities) == 0 }
 
-// algorithms are what to ask for: those of listed keys, and of certificates of an authority.
+// algorithms are the algorithms to request: those of listed keys, and of certificates of an authority.
 func (h *hostKeys) algorithms() []string {
 	var wanted []string
 	supported := ssh.SupportedAlgorithms().HostKeys
@@ -181,7 +181,7 @@ func (h *hostKeys) check(address string, remote net.Addr, key ssh.PublicKey) err
 	if own, ok := errors.AsType[*hostKeyError](err); ok {
 		return own
 	}
-	return &hostKeyError{"its host certificate does not fit known_hosts: " + err.Error()}
+	return &hostKeyError{"its host certificate does not match known_hosts: " + err.Error()}
 }
 
 func contains(keys []ssh.PublicKey, key ssh.PublicKey) bool {

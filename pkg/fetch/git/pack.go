@@ -13,23 +13,23 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 
+	"github.com/trellis-addons/trellis/pkg/base/turns"
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
-	"github.com/trellis-addons/trellis/pkg/turns"
 )
 
 // packLimits bound the cost of a pack. They keep its memory below 64 MiB: the index of objects
 // (about 100 bytes each) and held content.
 type packLimits struct {
 	objects uint32
-	// chain is the most deltas on each other. No git writes longer chains.
+	// chain is the maximum length of a chain of deltas. git never writes longer ones.
 	chain int
-	// steps is how often objects are read after the first pass, for deltas and files. Each takes time,
-	// however few bytes it has.
+	// steps is the maximum number of reads of objects after the first scan, for deltas and files. Each takes time,
+	// even for an empty object.
 	steps int
 	// work bounds all inflated and built bytes; reading twice counts twice.
 	work int64
-	// whole is the largest object that is built from deltas or read into memory.
+	// whole is the maximum size of an object that is built from deltas or read into memory.
 	whole int64
 	// held bounds the content in memory at a time: bases, deltas, results and trees.
 	held int64
@@ -43,8 +43,8 @@ var defaultPackLimits = packLimits{
 	objects: 200_000, chain: 4095, steps: 1_000_000, work: 1 << 30, whole: 8 << 20, held: 24 << 20, huge: 500 << 20,
 }
 
-// A pack that has more objects, or holds more bytes, is large. Few packs of a process are large at a
-// time, so that all of them fit into the memory of the master's manager.
+// A pack that has more objects, or holds more bytes, is large. Few packs of a process are large at a time, so that
+// all of them fit into the memory of the master's manager.
 const (
 	smallObjects = 20_000
 	smallHeld    = 4 << 20
@@ -56,7 +56,7 @@ const none = int32(-1)
 // object is an entry of a pack. Deltas get their hash in resolve.
 type object struct {
 	offset  int64
-	length  int64 // inflated; of a delta, of the delta itself
+	length  int64 // inflated; for a delta, of the delta itself
 	base    int32
 	child   int32 // first delta on this object
 	sibling int32 // next delta on the same base, or waiting for the same one
@@ -68,15 +68,15 @@ type pack struct {
 	ctx     context.Context
 	owner   string
 	remote  string
-	file    *os.File
 	scanner *packfile.Scanner
 	limits  packLimits
 	objects []object // by offset
 	byHash  map[plumbing.Hash]int32
-	waiting map[plumbing.Hash]int32 // the first of the deltas whose base is named by hash and not known yet
+	waiting map[plumbing.Hash]int32 // the first of the deltas whose base is named by a hash that is not known yet
 	steps   int
 	work    int64
 	held    int64
+	end     func() // ends the turn of the owner
 	shrink  func() // ends the turn of a large pack; nil for others
 }
 
@@ -86,35 +86,53 @@ func readPack(ctx context.Context, file *os.File, owner, remote string, limits p
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
+	end, err := fetch.SpaceOf(ctx).Turn(ctx)
+	if err != nil {
+		return nil, err
+	}
 	p := &pack{
-		ctx: ctx, owner: owner, remote: remote, file: file, scanner: packfile.NewScanner(file), limits: limits,
+		end: end, ctx: ctx, owner: owner, remote: remote, limits: limits,
 		byHash: map[plumbing.Hash]int32{}, waiting: map[plumbing.Hash]int32{},
 	}
-	err := p.scan()
+	p.scanner = packfile.NewScanner(ending{file, p})
+	ok := false
+	defer func() {
+		if !ok { // the turns also end if the decoder panics
+			p.close()
+		}
+	}()
+	err = p.scan()
 	if err == nil {
 		err = p.resolve()
 	}
 	if err != nil {
-		p.close()
 		return nil, p.problem(err)
 	}
+	ok = true
 	return p, nil
 }
 
-// grow waits until the pack may be large. Until it is closed it waits for nothing else but space on the disk, which has an end of its own.
+// grow waits until the pack may be large, and returns the turn of its owner meanwhile. While it is large it waits for
+// that turn and for space on the disk, no longer than its fetch may last.
 func (p *pack) grow() error {
 	if p.shrink != nil {
 		return nil
 	}
+	p.end()
+	p.end = func() {}
 	end, err := p.limits.turns.Take(p.ctx, p.owner)
 	if err != nil {
 		return &fetch.UnavailableError{Subject: p.remote, Err: err}
 	}
 	p.shrink = end
-	return nil
+	if end, err = fetch.SpaceOf(p.ctx).Turn(p.ctx); err == nil {
+		p.end = end
+	}
+	return err
 }
 
 func (p *pack) close() {
+	p.end()
 	if p.shrink != nil {
 		p.shrink()
 	}
@@ -151,7 +169,7 @@ func (p *pack) add(header *packfile.ObjectHeader) error {
 	if header.Length < 0 {
 		return packfile.ErrMalformedPackFile
 	}
-	if header.Length > p.limits.work-p.work { // by its own word: the scanner lets nothing inflate to more than that
+	if header.Length > p.limits.work-p.work { // the size of its header: the scanner inflates no object to more than that
 		return p.tooMuchWork()
 	}
 	index := int32(len(p.objects))
@@ -221,7 +239,7 @@ func (p *pack) name(index int32, hash plumbing.Hash) {
 	}
 	delete(p.waiting, hash)
 	for delta != none {
-		next := p.objects[delta].sibling // hang sets it anew
+		next := p.objects[delta].sibling // hang sets it again
 		p.hang(delta, index)
 		delta = next
 	}
@@ -255,7 +273,7 @@ func (p *pack) release(size int) { p.held -= int64(size) }
 // bytes reads one entry into memory. The caller releases it.
 func (p *pack) bytes(index int32) ([]byte, error) {
 	if p.objects[index].length > p.limits.whole {
-		return nil, p.refused("it has an object larger than " + outbound.Bytes(p.limits.whole) + " where none is expected")
+		return nil, p.refused("it has an object larger than " + outbound.Bytes(p.limits.whole) + " that is not expected")
 	}
 	if err := p.hold(p.objects[index].length); err != nil {
 		return nil, err
@@ -270,7 +288,21 @@ func (p *pack) bytes(index int32) ([]byte, error) {
 	return buffer.Bytes(), nil
 }
 
-// worker counts inflated bytes, and stops at the limit or the end of the context.
+// ending is the file of a pack whose reads fail after the end of the context. A stream that inflates to nothing also
+// costs work.
+type ending struct {
+	*os.File
+	pack *pack
+}
+
+func (e ending) Read(into []byte) (int, error) {
+	if e.pack.ctx.Err() != nil {
+		return 0, &fetch.UnavailableError{Subject: e.pack.remote, Err: context.Cause(e.pack.ctx)}
+	}
+	return e.File.Read(into)
+}
+
+// worker counts inflated bytes, and stops at the limit.
 func (p *pack) worker(into io.Writer) io.Writer { return &worker{pack: p, into: into} }
 
 type worker struct {
@@ -279,9 +311,6 @@ type worker struct {
 }
 
 func (w *worker) Write(content []byte) (int, error) {
-	if w.pack.ctx.Err() != nil {
-		return 0, &fetch.UnavailableError{Subject: w.pack.remote, Err: context.Cause(w.pack.ctx)}
-	}
 	w.pack.work += int64(len(content))
 	if w.pack.work > w.pack.limits.work {
 		return 0, w.pack.tooMuchWork()
@@ -295,8 +324,8 @@ func (p *pack) tooMuchWork() error {
 
 func (p *pack) refused(rule string) error { return &fetch.RefusedError{Subject: p.remote, Rule: rule} }
 
-// problem types errors of the decoder: an unreadable pack may be a transfer error. Errors of our
-// own disk stay as they are.
+// problem converts errors of the decoder to types: an unreadable pack may be a transfer error. Errors of our own disk
+// are not converted.
 func (p *pack) problem(err error) error {
 	var disk *fs.PathError
 	if err == nil || ours(err) || errors.As(err, &disk) {

@@ -9,11 +9,11 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 
+	"github.com/trellis-addons/trellis/pkg/base/text"
 	"github.com/trellis-addons/trellis/pkg/fetch"
-	"github.com/trellis-addons/trellis/pkg/text"
 )
 
-// refLimit is the longest branch, tag or range, in bytes.
+// refLimit is the maximum length of a branch, tag or range, in bytes.
 const refLimit = 250
 
 var commitPattern = regexp.MustCompile(`^[0-9a-f]{40}$`)
@@ -33,7 +33,7 @@ func want(location Location) (wanted, error) {
 		}
 	}
 	if set != 1 {
-		return wanted{}, &fetch.RefusedError{Subject: "the git reference", Rule: "exactly one of branch, tag, commit and semver is set"}
+		return wanted{}, &fetch.RefusedError{Subject: "the git reference", Rule: "set exactly one of branch, tag, commit and semver"}
 	}
 	switch {
 	case location.Commit != "":
@@ -61,13 +61,13 @@ func wantVersions(text string) (wanted, error) {
 	}
 	versions, err := semver.NewConstraint(text)
 	if err != nil {
-		return wanted{}, refusedRef(text, "it is no semver range")
+		return wanted{}, refusedRef(text, "it is not a semver range")
 	}
 	return wanted{versions: versions, text: fmt.Sprintf("a tag in range %q", text)}, nil
 }
 
-// CheckRef checks a branch or tag name by git-check-ref-format and more: it refuses what could be
-// another kind of reference, or an option of a program.
+// CheckRef checks a branch or tag name by git-check-ref-format and more: it refuses names that could be another kind
+// of reference, or an option of a program.
 func CheckRef(name string) error {
 	if len(name) > refLimit {
 		return refusedRef(name, "the name is too long")
@@ -85,7 +85,7 @@ func refRule(name string) string {
 	case commitPattern.MatchString(strings.ToLower(name)):
 		return "40 hexadecimal digits are a commit, not a name"
 	case name == "HEAD" || name == "@" || strings.HasPrefix(name, "refs/"):
-		return "it is no name of a branch or tag"
+		return "it is not a name of a branch or tag"
 	case strings.Contains(name, "..") || strings.Contains(name, "@{") || strings.HasSuffix(name, "."):
 		return "the name has a sequence that git does not allow"
 	}

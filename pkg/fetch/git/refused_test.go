@@ -19,7 +19,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/git"
 )
 
-// AC13: Remotes other than https and ssh, and those that read as an option, are refused.
+// TestRemotesOfOtherTransportsAreRefused (AC13): Remotes other than https and ssh, and those that look like an
+// option, are refused.
 func TestRemotesOfOtherTransportsAreRefused(t *testing.T) {
 	source := client(t)
 	for _, remote := range []string{
@@ -45,7 +46,7 @@ func TestRemotesOfOtherTransportsAreRefused(t *testing.T) {
 	}
 }
 
-// AC13: What is not linked can't be reached by any URL.
+// TestOtherTransportsAreNotLinked (AC13): Transports that are not linked can't be reached by any URL.
 func TestOtherTransportsAreNotLinked(t *testing.T) {
 	output, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "github.com/trellis-addons/trellis/pkg/fetch/git").Output()
 	if err != nil {
@@ -63,7 +64,7 @@ func TestOtherTransportsAreNotLinked(t *testing.T) {
 	}
 }
 
-// AC21: Names of branches and tags that can be read in two ways are refused.
+// TestOddRefsAreRefused (AC21): Ambiguous names of branches and tags are refused.
 func TestOddRefsAreRefused(t *testing.T) {
 	for name, ok := range map[string]bool{
 		"main": true, "release/1.2": true, "v1.2.3+build": true, "feature/ÄÖ-x_y": true, "a@b": true, "deadbeef": true,
@@ -121,8 +122,7 @@ func FuzzRemote(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, remote string) {
-		// A commit is resolved without the network, so what comes back is the judgement of the URL
-		// alone.
+		// A commit is resolved without the network, so the result depends only on the URL.
 		_, err := client(t).Resolve(t.Context(), fetch.Reference{Location: git.Location{Remote: remote, Commit: fetch.Selector(strings.Repeat("a", 40))}})
 		if err != nil || strings.HasPrefix(strings.ToLower(remote), "https://") {
 			return
@@ -135,7 +135,7 @@ func FuzzRemote(f *testing.F) {
 	})
 }
 
-// AC32: A path that is none in a repository is named.
+// TestMissing (AC32): The error for a missing path in a repository names it.
 func TestMissing(t *testing.T) {
 	server := fetchtest.ServeGit(t)
 	repository := server.Repository(t, "addons")
@@ -185,7 +185,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// RS48: A login page in place of a repository is refused as what it is.
+// TestServersThatAreNone (RS48): A login page instead of a repository is refused with that reason.
 func TestServersThatAreNone(t *testing.T) {
 	for _, test := range []struct {
 		why    string
@@ -228,7 +228,7 @@ func TestServersThatAreNone(t *testing.T) {
 	}
 }
 
-// V19: A git server that redirects elsewhere is not followed with credentials.
+// TestGitRedirectsCarryNoCredentials (V19): A git server that redirects elsewhere is not followed with credentials.
 func TestGitRedirectsCarryNoCredentials(t *testing.T) {
 	away := fetchtest.ServeGit(t)
 	away.Repository(t, "x").Commit("main", map[string]string{"x": "away"})
@@ -268,7 +268,7 @@ func TestGitRedirectsCarryNoCredentials(t *testing.T) {
 	}
 }
 
-// AC22: One commit is fetched, without its history and its submodules.
+// TestOneCommitIsFetchedAndNoHistory (AC22): One commit is fetched, without its history and its submodules.
 func TestOneCommitIsFetchedAndNoHistory(t *testing.T) {
 	var mu sync.Mutex
 	var bodies []string
@@ -327,7 +327,7 @@ func TestDeltasOfGitItself(t *testing.T) {
 		base[i] = byte('a' + random.IntN(26))
 	}
 	want := map[string]string{}
-	for i := range 30 { // alike, so that git sends most of them as deltas
+	for i := range 30 { // similar, so that git sends most of them as deltas
 		changed := bytes.Clone(base)
 		copy(changed[random.IntN(len(changed)-20):], fmt.Sprintf("change %d", i))
 		want[fmt.Sprintf("d%d/f%d", i%7, i)] = string(changed)
@@ -357,7 +357,7 @@ func FuzzPack(f *testing.F) {
 	})
 }
 
-// V17: Every name that a file system takes for .git is recognised.
+// TestEveryWayToWriteDotGitIsRecognised (V17): Every name that a file system treats as .git is recognised.
 func TestEveryWayToWriteDotGitIsRecognised(t *testing.T) {
 	for name, want := range map[string]bool{
 		".git": true, ".GiT": true, "git~1": true, "GIT~12": true, ".git ": true, ".git...": true, ".git:x": true,

@@ -10,10 +10,10 @@ import (
 	"github.com/Masterminds/semver/v3"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/base/turns"
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/archive"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
-	"github.com/trellis-addons/trellis/pkg/turns"
 )
 
 // Source is the fetch.Kind of git repositories.
@@ -24,7 +24,7 @@ type Source struct {
 	packs   packLimits
 }
 
-// New makes a Source whose requests go through the network.
+// New creates a Source whose requests go through the network.
 func New(network *outbound.Network) *Source {
 	packs := defaultPackLimits
 	packs.turns = &turns.Turns{Most: largePacks}
@@ -109,8 +109,8 @@ func (c *choice) visit(ref advertised) {
 	}
 }
 
-// wantsTag accepts the tag of that name, or a newer one in the range than those before. Tags that
-// differ only in "v" or build metadata are one version; the first of the sorted refs wins.
+// wantsTag accepts the tag of that name, or a tag in the range that is newer than the previous ones. Tags that differ
+// only in "v" or build metadata are one version; the first of the sorted refs wins.
 func (c *choice) wantsTag(tag string) bool {
 	if c.versions == nil {
 		return tag == c.tag

@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// sshRoom is the overhead of ssh, beside 1/16 of refs and pack.
-	sshRoom = 1 << 20
+	// sshOverhead is the overhead of ssh in bytes, in addition to 1/16 of refs and pack.
+	sshOverhead = 1 << 20
 	// messagesLimit bounds the command's messages, which are ignored.
 	messagesLimit = 1 << 20
 )
 
-// defaultUser is that of the large hosts.
+// defaultUser is the user at the large hosts.
 const defaultUser = "git"
 
 // sshLink runs only git-upload-pack, over one connection: refs, a request, then the pack.
@@ -44,7 +44,7 @@ type sshLink struct {
 	messages   messages
 }
 
-// newSSHLink refuses, before it dials, a missing key or missing known_hosts of the host.
+// newSSHLink fails before dialling if the key is missing, or known_hosts lack the host.
 func newSSHLink(network *outbound.Network, limits wireLimits, location Location, credentials fetch.Credentials) (*sshLink, error) {
 	remote, err := parseSSH(location.Remote)
 	if err != nil {
@@ -71,7 +71,7 @@ func (l *sshLink) refused(rule string) error {
 
 func (l *sshLink) knownHosts(content []byte) (*hostKeys, error) {
 	if len(content) == 0 {
-		return nil, l.refused("ssh needs known_hosts in the Secret of secretRef: without it nobody knows whom it talks to")
+		return nil, l.refused("ssh needs known_hosts in the Secret of secretRef: without it the server's identity is unknown")
 	}
 	hosts, err := readHostKeys(content, l.remote.url.Hostname(), cmp.Or(l.remote.url.Port(), "22"))
 	if err != nil {
@@ -93,20 +93,20 @@ func (l *sshLink) parseKey(credentials fetch.Credentials) (ssh.Signer, error) {
 		signer, err = ssh.ParsePrivateKeyWithPassphrase(credentials.PrivateKey, []byte(credentials.Password))
 	}
 	if err != nil { // not reported: it may quote the key
-		return nil, l.refused("the private key can't be read, or its passphrase is another one")
+		return nil, l.refused("the private key can't be read, or its passphrase is wrong")
 	}
 	return signer, nil
 }
 
 func (l *sshLink) connect(ctx context.Context) error {
-	connection, err := l.network.Connect(ctx, l.remote.url, (l.limits.refs+l.limits.pack)/16*17+sshRoom)
+	connection, err := l.network.Connect(ctx, l.remote.url, (l.limits.refs+l.limits.pack)/16*17+sshOverhead)
 	if err != nil {
 		return err
 	}
 	l.connection = connection
 	l.messages.tooMany = func() { _ = connection.Close() }
 	offered := false
-	address := net.JoinHostPort(l.remote.url.Hostname(), "22") // the port is in what was read of known_hosts already
+	address := net.JoinHostPort(l.remote.url.Hostname(), "22") // known_hosts were already read with the port
 	handshake, channels, requests, err := ssh.NewClientConn(connection, address, &ssh.ClientConfig{
 		User: l.user, ClientVersion: "SSH-2.0-trellis", HostKeyCallback: l.hosts.check, HostKeyAlgorithms: l.hosts.algorithms(),
 		Auth: []ssh.AuthMethod{ssh.PublicKeysCallback(func() ([]ssh.Signer, error) {
@@ -128,7 +128,7 @@ func (l *sshLink) handshakeProblem(err error, offered bool) error {
 	}
 	if mismatch, ok := errors.AsType[*ssh.AlgorithmNegotiationError](err); ok && !l.connection.Ended() {
 		return l.refused(fmt.Sprintf(
-			"the server has no %s in common with this client; of host keys, only the kinds in known_hosts count", mismatch.What))
+			"the server and this client support no common %s; of host keys, only the kinds in known_hosts are used", mismatch.What))
 	}
 	if offered && !l.connection.Ended() && !isNetwork(err) {
 		return &fetch.UnauthorizedError{Subject: l.remote.shown(), Sent: true}
@@ -192,7 +192,7 @@ type sshReader struct {
 	link        *sshLink
 	from        io.Reader
 	left, limit int64
-	first       bool // nothing came yet
+	first       bool // nothing arrived yet
 }
 
 func (r *sshReader) Read(into []byte) (int, error) {
@@ -216,7 +216,7 @@ func (r *sshReader) Read(into []byte) (int, error) {
 	return count, nil
 }
 
-// failed says that the command ended by itself: this key sees no such repository.
+// failed reports that the command ended although the link did not end it: this key sees no such repository.
 func (l *sshLink) failed() bool {
 	_, ended := errors.AsType[*ssh.ExitError](l.session.Wait())
 	return ended

@@ -22,6 +22,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
 	"github.com/trellis-addons/trellis/pkg/fetch/git"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
+	"github.com/trellis-addons/trellis/test/expect"
 )
 
 func withKey(server *fetchtest.SSH) fetch.Credentials {
@@ -59,7 +60,7 @@ func TestSSH(t *testing.T) {
 	}
 }
 
-// The short form is ssh, to port 22, and its path is relative.
+// TestSSHShortForm: The short form is ssh, to port 22, and its path is relative.
 func TestSSHShortForm(t *testing.T) {
 	for remote, want := range map[string][3]string{
 		"git@git.example.com:team/addons.git":      {"git", "ssh://git.example.com/team/addons.git", "team/addons.git"},
@@ -75,7 +76,8 @@ func TestSSHShortForm(t *testing.T) {
 	}
 }
 
-// V20: Remotes that would be read as options or as shell by an ssh server are refused.
+// TestRemotesThatInjectIntoSSHAreRefused (V20): Remotes that an ssh server would read as options or as shell are
+// refused.
 func TestRemotesThatInjectIntoSSHAreRefused(t *testing.T) {
 	server, repository := fetchtest.ServeGitSSH(t, "x")
 	repository.Commit("main", map[string]string{"x": "y"})
@@ -101,7 +103,7 @@ func TestRemotesThatInjectIntoSSHAreRefused(t *testing.T) {
 	}
 }
 
-// otherKey makes the public half of a key that nobody knows.
+// otherKey generates a key that is in no known_hosts.
 func otherKey(t *testing.T) (ssh.Signer, []byte) {
 	t.Helper()
 	_, private, err := ed25519.GenerateKey(rand.Reader)
@@ -119,7 +121,7 @@ func otherKey(t *testing.T) (ssh.Signer, []byte) {
 	return signer, pem.EncodeToMemory(block)
 }
 
-// V24, V25: A host whose key is unknown, another one or revoked is not trusted.
+// TestOnlyKnownHostKeysAreTrusted (V24, V25): A host whose key is unknown, changed or revoked is not trusted.
 func TestOnlyKnownHostKeysAreTrusted(t *testing.T) {
 	server, repository := fetchtest.ServeGitSSH(t, "x")
 	commit := repository.Commit("main", map[string]string{"x": "y"})
@@ -162,8 +164,8 @@ func TestOnlyKnownHostKeysAreTrusted(t *testing.T) {
 	}
 }
 
-// V24, V25: A host's certificate counts while it is valid, for its host, and of an authority that
-// is not revoked.
+// TestOnlyValidHostCertificatesAreTrusted (V24, V25): A host's certificate counts while it is valid, for its host,
+// and of an authority that is not revoked.
 func TestOnlyValidHostCertificatesAreTrusted(t *testing.T) {
 	authority, _ := otherKey(t)
 	host, _ := otherKey(t)
@@ -199,8 +201,8 @@ func TestOnlyValidHostCertificatesAreTrusted(t *testing.T) {
 	}
 }
 
-// What follows the key is a comment of any number of words (sshd(8)); a revocation keeps its
-// meaning with one.
+// TestKnownHostsComments: After the key comes a comment of any number of words (sshd(8)); a revocation with a comment
+// stays a revocation.
 func TestKnownHostsComments(t *testing.T) {
 	key, _ := otherKey(t)
 	line := "git.example.com " + strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key.PublicKey())))
@@ -239,7 +241,7 @@ func TestSSHKeys(t *testing.T) {
 		{"one without its passphrase", func(c *fetch.Credentials) { c.PrivateKey = encrypted }, isRefused, "has a passphrase"},
 		{"one with a wrong passphrase", func(c *fetch.Credentials) {
 			c.PrivateKey, c.Password = encrypted, "canary"
-		}, isRefused, "another one"},
+		}, isRefused, "its passphrase is wrong"},
 		{"one that the server does not let in", func(c *fetch.Credentials) {
 			c.PrivateKey, c.Password = encrypted, "passphrase"
 		}, isUnauthorized, "refuses the credentials"},
@@ -298,7 +300,7 @@ func TestSSHMissing(t *testing.T) {
 	}
 }
 
-// AC14: An ssh server at an address that is not allowed is not dialled.
+// TestSSHIsCheckedAtTheDial (AC14): An ssh server at a forbidden address is not dialled.
 func TestSSHIsCheckedAtTheDial(t *testing.T) {
 	server, repository := fetchtest.ServeGitSSH(t, "x")
 	repository.Commit("main", map[string]string{"x": "y"})
@@ -315,7 +317,7 @@ func TestSSHIsCheckedAtTheDial(t *testing.T) {
 	}
 }
 
-// V21: What a git server answers over ssh without end is cut off.
+// TestEndlessAnswersOverSSHEnd (V21): An endless answer of a git server over ssh is cut off.
 func TestEndlessAnswersOverSSHEnd(t *testing.T) {
 	hash := strings.Repeat("a", 40)
 	line := fmt.Sprintf("003d%s refs/pull/000000", hash)
@@ -352,7 +354,7 @@ func TestEndlessAnswersOverSSHEnd(t *testing.T) {
 	}
 }
 
-// AC23: An ssh server that says nothing is given up after a time.
+// TestSlowSSHServerIsGivenUp (AC23): A silent ssh server is given up after a time.
 func TestSlowSSHServerIsGivenUp(t *testing.T) {
 	waits := func(_ string, channel ssh.Channel) uint32 {
 		_, _ = io.Copy(io.Discard, channel)
@@ -364,12 +366,46 @@ func TestSlowSSHServerIsGivenUp(t *testing.T) {
 	reference := fetch.Reference{
 		Location: git.Location{Remote: server.URL + "/x.git", Branch: "main"}, Credentials: withKey(server),
 	}
-	if _, err := git.New(network).Resolve(t.Context(), reference); !isUnavailable(err) || !strings.Contains(err.Error(), "nothing came for") {
+	if _, err := git.New(network).Resolve(t.Context(), reference); !isUnavailable(err) || !strings.Contains(err.Error(), "no data arrived for") {
 		t.Errorf("got %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := client(t).Resolve(ctx, reference); !isUnavailable(err) {
 		t.Errorf("of a caller that gives up: got %v", err)
+	}
+}
+
+// TestAPackThatWaitsHasNoConnection fails when the connection to an ssh server stays open while a pack waits for the
+// turn of its owner.
+func TestAPackThatWaitsHasNoConnection(t *testing.T) {
+	good := []byte("good")
+	tree, commit := commitOf(objectHash("blob", good))
+	hash, ends := objectHash("commit", commit), make(chan struct{})
+	server := fetchtest.ServeSSH(t, func(_ string, channel ssh.Channel) uint32 {
+		onMain(hash)(channel)
+		_, _ = io.WriteString(channel, "0000"+pkt("NAK\n"))
+		ended(func(p *pack) {
+			p.entry(commitKind, int64(len(commit)), nil, deflate(commit))
+			p.entry(treeKind, int64(len(tree)), nil, deflate(tree))
+			p.entry(blobKind, int64(len(good)), nil, deflate(good))
+		}, 3)(channel)
+		_, _ = io.Copy(io.Discard, channel) // until the client disconnects
+		close(ends)
+		return 0
+	})
+	network := outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback, Timeout: time.Hour, IdleTimeout: time.Hour})
+	t.Cleanup(network.Close)
+	ctx := fetch.WithSpace(t.Context(), fetch.Space{Turn: func(context.Context) (func(), error) {
+		select {
+		case <-ends:
+		case <-time.After(expect.Patience):
+			t.Error("the connection lasts")
+		}
+		return func() {}, nil
+	}})
+	reference := fetch.Reference{Location: git.Location{Remote: server.URL + "/x.git", Branch: "main"}, Credentials: withKey(server)}
+	if _, err := git.New(network).Fetch(ctx, reference, fetch.Revision{Name: hash}, folder(t)); err != nil {
+		t.Error(err)
 	}
 }

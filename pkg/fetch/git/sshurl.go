@@ -26,7 +26,7 @@ var (
 	scpForm = regexp.MustCompile(`^([^/:@]+)@([^/:@]+):([^:]*)$`)
 )
 
-// isSSH says whether a remote is by ssh; it may still be invalid.
+// isSSH reports whether a remote uses ssh; it may still be invalid.
 func isSSH(text string) bool {
 	return strings.HasPrefix(text, "ssh://") || !strings.Contains(text, "://") && scpForm.MatchString(text)
 }
@@ -55,7 +55,7 @@ func readSSH(text string) (*sshRemote, string) {
 		return nil, "the URL has a query or a fragment"
 	}
 	if _, has := parsed.User.Password(); has {
-		return nil, "the URL holds a password; a key belongs into the Secret of secretRef"
+		return nil, "the URL holds a password; put a key into the Secret of secretRef"
 	}
 	remote.user, remote.path = parsed.User.Username(), parsed.Path
 	remote.url = &url.URL{Scheme: "ssh", Host: parsed.Host, Path: parsed.Path}
@@ -64,19 +64,19 @@ func readSSH(text string) (*sshRemote, string) {
 
 func (r *sshRemote) rule(namesUser bool) string {
 	if _, err := strconv.ParseUint(r.url.Port(), 10, 16); err != nil && r.url.Port() != "" {
-		return "the port is no number"
+		return "the port is not a number"
 	}
 	switch {
 	case namesUser && !sshUser.MatchString(r.user):
-		return "its user is no name"
+		return "its user is not a name"
 	case !sshHost.MatchString(r.url.Hostname()):
-		return "its host is no name or address"
+		return "its host is not a name or address"
 	case len(r.path) > 1024 || !sshPath.MatchString(r.path) || strings.Trim(r.path, "/") == "":
-		return "its path is empty, or has other characters than letters, digits and ._~+@,=/-"
+		return "its path is empty, or has characters other than letters, digits and ._~+@,=/-"
 	}
 	for component := range strings.SplitSeq(r.path, "/") {
 		if component == ".." || strings.HasPrefix(component, "-") {
-			return "its path has a component that leads up, or begins with a dash"
+			return "its path has component .., or one that begins with a dash"
 		}
 	}
 	return ""

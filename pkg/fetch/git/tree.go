@@ -2,7 +2,6 @@ package git
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"path"
@@ -34,7 +33,6 @@ type entry struct {
 }
 
 type walk struct {
-	ctx        context.Context
 	pack       *pack
 	into       *archive.Folder
 	remote, at string
@@ -123,7 +121,7 @@ func (w *walk) file(hash plumbing.Hash, name, full string) error {
 		return err
 	}
 	if sniffer.isPointer() {
-		return w.refused(full, "it is a pointer to large-file storage, which is not served")
+		return w.refused(full, "it is a pointer to git's large-file storage, which is not supported")
 	}
 	return nil
 }
@@ -162,7 +160,7 @@ func (w *walk) malformed(tree plumbing.Hash) error {
 	return w.pack.refused(fmt.Sprintf("tree %s is malformed", tree))
 }
 
-// entryRule refuses what is neither file nor folder, and names that no checkout may have.
+// entryRule refuses entries that are neither file nor folder, and names that no checkout may have.
 func entryRule(entry entry) string {
 	switch {
 	case modeRule(entry.mode) != "":
@@ -170,7 +168,7 @@ func entryRule(entry entry) string {
 	case strings.Contains(entry.name, "/"):
 		return "the name has a slash"
 	case isDotGit(entry.name):
-		return "the name is one that git keeps for itself"
+		return "the name is reserved for git"
 	}
 	return archive.NameRule(entry.name)
 }
@@ -180,7 +178,7 @@ func modeRule(mode string) string {
 	case slices.Contains(fileModes, mode), slices.Contains(folderModes, mode):
 		return ""
 	case mode == modeLink:
-		return "symbolic links are refused: copy what it leads to, or offer a chart as the package that `helm package` makes, which follows them"
+		return "symbolic links are refused: copy the target of the link, or offer the chart as a package of `helm package`, which follows links"
 	case mode == modeSubmodule:
 		return "submodules are refused"
 	}
@@ -212,8 +210,8 @@ const (
 )
 
 func (s *sniffer) Write(content []byte) (int, error) {
-	if room := headLimit - len(s.head); room > 0 {
-		s.head = append(s.head, content[:min(room, len(content))]...)
+	if space := headLimit - len(s.head); space > 0 {
+		s.head = append(s.head, content[:min(space, len(content))]...)
 	}
 	return s.into.Write(content)
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestAliasesOfAnIndexAreCounted: an entry may have 512 KiB, also with its aliases written out. Red
-// when entries are decoded by anything but strictyaml.
+// TestAliasesOfAnIndexAreCounted: an entry may have 512 KiB, also with its aliases expanded. The test fails when
+// entries are decoded by anything but strictyaml.
 func TestAliasesOfAnIndexAreCounted(t *testing.T) {
 	index := "apiVersion: v1\nentries:\n  web:\n  - name: &a " + strings.Repeat("x", 100<<10) + "\n    version: 1.0.0\n    keywords: [" +
 		strings.Repeat("*a,", 5000) + "*a]\n"
@@ -23,7 +23,7 @@ func TestAliasesOfAnIndexAreCounted(t *testing.T) {
 	}
 }
 
-// TestAnchorsOfAnIndexAreRead: what aliases say within limits counts.
+// TestAnchorsOfAnIndexAreRead: aliases within the limits are expanded.
 func TestAnchorsOfAnIndexAreRead(t *testing.T) {
 	index := "apiVersion: v1\nentries:\n  web:\n  - name: &a web\n    version: 1.0.0\n    urls: [\"https://x.y/w.tgz?a=1&b=2\"]\n    description: *a\n"
 	found, err := readIndex(strings.NewReader(index), "index", func(string) bool { return true })

@@ -13,8 +13,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/values/strictyaml"
 )
 
-// lineLimit is the longest line of an index, nameLimit the longest chart name. Decoding needs up to
-// a hundred times the memory, so whole charts and long names are never decoded.
+// lineLimit is the maximum length of a line of an index, nameLimit that of a chart name. Decoding needs up to a
+// hundred times the memory, so whole charts and long names are never decoded.
 const (
 	lineLimit = 4 << 20
 	nameLimit = 1 << 10
@@ -42,7 +42,7 @@ func (c *collection) readYAML(from io.Reader) error {
 		return err
 	}
 	if !cutter.versioned || !cutter.found {
-		return c.refused("it is no index of a Helm repository: apiVersion or entries is missing (a login page?)")
+		return c.refused("it is not an index of a Helm repository: apiVersion or entries is missing (a login page?)")
 	}
 	return nil
 }
@@ -55,8 +55,8 @@ type cutter struct {
 	indent           int  // of the charts' names
 	chart            string
 	used             bool
-	size             int          // of all that is said about the chart
-	dashes           int          // how far the dashes of its list are indented; -1 before the first
+	size             int          // of all text about the chart
+	dashes           int          // indentation of the dashes of its list; -1 before the first
 	head             []byte       // the line with its name
 	piece            bytes.Buffer // the lines of one entry
 }
@@ -137,13 +137,13 @@ func (c *cutter) start(line []byte) error {
 	return c.begin(name)
 }
 
-// append adds a line of a chart, and decodes the former entry when the next one begins.
+// append adds a line of a chart, and decodes the previous entry when the next one begins.
 func (c *cutter) append(line []byte) error {
 	if !c.used {
 		return nil
 	}
 	if c.size += len(line) + 1; c.size > chartLimit {
-		return c.refused(fmt.Sprintf("it says more than %s about chart %q", outbound.Bytes(chartLimit), cut(c.chart)))
+		return c.refused(fmt.Sprintf("it has more than %s about chart %q", outbound.Bytes(chartLimit), cut(c.chart)))
 	}
 	if text := bytes.TrimLeft(line, " "); isDash(text) {
 		depth := len(line) - len(text)
@@ -192,8 +192,8 @@ func (c *cutter) decode() error {
 	return c.add(c.chart, decoded[c.chart])
 }
 
-// yamlDepth bounds the nesting in an entry of an index or a Chart.yaml, yamlPieces its maps, lists and
-// values: a parser takes a hundred times the size of the smallest ones. Large entries have some hundred.
+// yamlDepth bounds the nesting in an entry of an index or a Chart.yaml, yamlPieces its maps, lists and values: a
+// parser needs a hundred times the size of the smallest ones. Large entries have some hundred.
 const (
 	yamlDepth  = 64
 	yamlPieces = 20_000

@@ -21,7 +21,8 @@ func named(names ...string) func(string) bool {
 	return func(chart string) bool { return slices.Contains(names, chart) }
 }
 
-// V05: Null entries and other oddities of an index are errors or left out, never a panic.
+// TestOddIndexesAreReadOrRefused (V05): Null entries and other odd values of an index are errors or left out, never a
+// panic.
 func TestOddIndexesAreReadOrRefused(t *testing.T) {
 	one := []version{{Version: "1.0.0", URL: "x.tgz"}}
 	for _, test := range []struct {
@@ -83,7 +84,7 @@ func TestOddIndexesAreReadOrRefused(t *testing.T) {
 	}
 }
 
-// V08: An index beyond its limits is refused.
+// TestIndexesBeyondALimitAreRefused (V08): An index beyond its limits is refused.
 func TestIndexesBeyondALimitAreRefused(t *testing.T) {
 	for why, index := range map[string]string{
 		"a long line":   "apiVersion: v1\nentries:\n  x:\n  - description: " + strings.Repeat("x", 5<<20) + "\n",
@@ -98,7 +99,7 @@ func TestIndexesBeyondALimitAreRefused(t *testing.T) {
 	}
 }
 
-// Helm writes an index with this marshaller.
+// TestAsHelmWritesIt: Helm writes an index with this marshaller.
 func TestAsHelmWritesIt(t *testing.T) {
 	index := map[string]any{"apiVersion": "v1", "generated": "2026-01-01T00:00:00Z", "publicKeys": []string{"x:"}}
 	entries, want := map[string]any{}, map[string][]version{}
@@ -164,9 +165,9 @@ func TestLargeIndexTakesLittleMemory(t *testing.T) {
 	}
 }
 
-// V08: An index that says as much as it can with few bytes takes little memory. What is decoded
-// takes many times its size in memory: each index here is as large as it may be, or has as many values
-// as it may have, and says as much with as few bytes as YAML or JSON allow.
+// TestHostileIndexTakesLittleMemory (V08): A hostile index uses little memory. Decoded values take many times their
+// size in memory: each index here has the maximum size or the maximum number of values, with as few bytes as YAML or
+// JSON allow.
 func TestHostileIndexTakesLittleMemory(t *testing.T) {
 	long.Heavy(t)
 	const head = "apiVersion: v1\nentries:\n  x:\n"

@@ -26,8 +26,8 @@ const (
 	metadataFile  = "Chart.yaml"
 )
 
-// limits on a chart are Helm's own, so that we accept what Helm loads.
-var limits = archive.Limits{Unpacked: 100 << 20, File: 5 << 20, Entries: archive.Defaults.Entries}
+// limits on a chart are Helm's own, so that all charts that Helm loads are accepted.
+var limits = archive.Limits{Unpacked: 100 << 20, File: 5 << 20, Inflated: archive.Defaults.Inflated, Entries: archive.Defaults.Entries}
 
 // Fetch unpacks the chart's archive, without its top folder. The digest is the archive's.
 func (s *Source) Fetch(ctx context.Context, reference fetch.Reference, revision fetch.Revision, folder string) (string, error) {
@@ -89,13 +89,13 @@ func archiveURL(repository *url.URL, text string) (*url.URL, error) {
 	subject := outbound.Shown(repository)
 	parsed, err := url.Parse(text)
 	if err != nil {
-		return nil, &fetch.RefusedError{Subject: subject, Rule: "the index names an archive by what is no URL"}
+		return nil, &fetch.RefusedError{Subject: subject, Rule: "the index has an address of the archive that is not a URL"}
 	}
 	if parsed.User != nil {
-		return nil, &fetch.RefusedError{Subject: subject, Rule: "the index names an archive by a URL with a user part"}
+		return nil, &fetch.RefusedError{Subject: subject, Rule: "the index has a URL of the archive with a user part"}
 	}
 	if parsed.Scheme == "oci" {
-		return nil, &fetch.RefusedError{Subject: subject, Rule: "the index names its archives in a registry, which is not followed: " +
+		return nil, &fetch.RefusedError{Subject: subject, Rule: "the index refers to a registry for its archives, which is not supported: " +
 			"set source.helm.url to the registry itself" + registryOf(parsed)}
 	}
 	base := *repository
@@ -103,7 +103,7 @@ func archiveURL(repository *url.URL, text string) (*url.URL, error) {
 	return base.ResolveReference(parsed), nil
 }
 
-// registryOf is the URL to set where an index names oci://host/path/chart:version; "" if unknown.
+// registryOf is the URL to set if an index names oci://host/path/chart:version; "" if unknown.
 func registryOf(archive *url.URL) string {
 	above := path.Dir(archive.Path)
 	if archive.Host == "" || !path.IsAbs(above) || above == "/" {
@@ -129,7 +129,7 @@ func (s *Source) download(ctx context.Context, request outbound.Request, file io
 	return fmt.Sprintf("sha256:%x", hasher.Sum(nil)), nil
 }
 
-// unpack removes the archive's one top folder and checks that the content is the wanted chart.
+// unpack removes the archive's one top folder and checks that the content is the requested chart.
 func unpack(ctx context.Context, file io.Reader, folder string, location Location) error {
 	into, err := archive.OpenFolder(ctx, folder, limits)
 	if err != nil {
@@ -143,7 +143,7 @@ func unpack(ctx context.Context, file io.Reader, folder string, location Locatio
 			top = first
 		}
 		if first != top {
-			return "", false, &fetch.RefusedError{Subject: fmt.Sprintf("path %q", name), Rule: "it lies outside of the chart's folder"}
+			return "", false, &fetch.RefusedError{Subject: fmt.Sprintf("path %q", name), Rule: "it is outside of the chart's folder"}
 		}
 		return rest, rest != "", nil
 	})
@@ -162,7 +162,7 @@ func inChart(err error, location Location) error {
 	return &fetch.RefusedError{Subject: subject, Rule: refusal.Rule}
 }
 
-// checkMetadata refuses an archive of another chart than the index says.
+// checkMetadata refuses an archive of another chart than the index names.
 func checkMetadata(folder string, into *archive.Folder, location Location) error {
 	refused := func(rule string) error { return &fetch.RefusedError{Subject: metadataFile, Rule: rule} }
 	if !into.Has(metadataFile) {

@@ -157,7 +157,8 @@ func TestUnchangedIndexCostsNothing(t *testing.T) {
 	}
 }
 
-// V10: Credentials of a Helm repository are not sent to other hosts that its index names.
+// TestRepositoryCredentialsStayWithTheRepository (V10): Credentials of a Helm repository are not sent to other hosts
+// that its index names.
 func TestRepositoryCredentialsStayWithTheRepository(t *testing.T) {
 	away := fetchtest.ServeCharts(t)
 	away.Add("redis", "1.0.0", nil)
@@ -223,7 +224,7 @@ func TestIndexStaysOnItsHost(t *testing.T) {
 	}
 }
 
-// AC26: A chart whose digest is not that of the catalogue is refused.
+// TestChartWithAnotherDigestIsRefused (AC26): A chart whose digest is not that of the catalogue is refused.
 func TestChartWithAnotherDigestIsRefused(t *testing.T) {
 	server := fetchtest.ServeCharts(t)
 	server.Put("/redis.tgz", fetchtest.Chart("redis", "1.0.0", nil))
@@ -235,7 +236,7 @@ func TestChartWithAnotherDigestIsRefused(t *testing.T) {
 	}
 }
 
-// V11: An index with two entries for one version is refused.
+// TestDuplicateIndexEntriesAreRefused (V11): An index with two entries for one version is refused.
 func TestDuplicateIndexEntriesAreRefused(t *testing.T) {
 	server := fetchtest.ServeCharts(t)
 	for _, version := range []string{"1.0.0", "1.0.0", "2.0.0", "v2.0.0", "v3.0.0", "3.0.0+a"} {
@@ -248,7 +249,7 @@ func TestDuplicateIndexEntriesAreRefused(t *testing.T) {
 	}
 }
 
-// V06: Names of charts that are paths are refused before a path is built of them.
+// TestChartNamesThatLeadOutAreRefused (V06): Chart names that are paths are refused before a path is built from them.
 func TestChartNamesThatLeadOutAreRefused(t *testing.T) {
 	server := fetchtest.ServeCharts(t)
 	server.Add("redis", "1.0.0", nil)
@@ -270,7 +271,7 @@ func TestChartNamesThatLeadOutAreRefused(t *testing.T) {
 	}
 }
 
-// AC31: Of the corpus of hostile archives, as charts, everything is refused or stays within its
+// TestHostileChartsAreRefused (AC31): Each archive of the hostile corpus, as a chart, is refused or stays within its
 // folder and limits.
 func TestHostileChartsAreRefused(t *testing.T) {
 	long.Heavy(t)
@@ -287,7 +288,7 @@ func TestHostileChartsAreRefused(t *testing.T) {
 			if !isRefused(err) || !strings.Contains(err.Error(), `"top"`) && !strings.Contains(err.Error(), "top.tgz") {
 				t.Errorf("got %v", err)
 			}
-			if err != nil && strings.Contains(err.Error(), "has none") { // what they lack was looked for: they came through
+			if err != nil && strings.Contains(err.Error(), "has none") { // the missing file was looked for: they were unpacked
 				t.Errorf("unpacked before it was refused: %v", err)
 			}
 		})
@@ -310,7 +311,7 @@ func TestHostileChartsAreRefused(t *testing.T) {
 	}
 }
 
-// V05: Nulls in a Chart.yaml are errors or nothing, never a panic.
+// TestNullsInChartYamlEndNothing (V05): Nulls in a Chart.yaml are errors or ignored, never a panic.
 func TestNullsInChartYamlEndNothing(t *testing.T) {
 	for _, content := range []string{
 		"name: redis\nversion: 1.0.0\nmaintainers: [null]\ndependencies: [null]\n", "name: redis\nversion: 1.0.0\nkeywords: null\n",
@@ -331,8 +332,8 @@ func TestNullsInChartYamlEndNothing(t *testing.T) {
 	}
 }
 
-// A registry that an index names is not followed: its logins and tokens belong to another
-// reference. Whoever reads the refusal can set that reference.
+// TestIndexThatNamesRegistrySaysWhatToSet: A registry that an index names is not used: its logins and tokens belong
+// to another reference. The error names the reference to set instead.
 func TestIndexThatNamesRegistrySaysWhatToSet(t *testing.T) {
 	server := fetchtest.ServeCharts(t)
 	for named, want := range map[string]string{

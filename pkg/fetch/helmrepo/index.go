@@ -10,15 +10,15 @@ import (
 	"sync"
 	"time"
 
+	"github.com/trellis-addons/trellis/pkg/base/lru"
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
-	"github.com/trellis-addons/trellis/pkg/lru"
 )
 
 const indexLimit = 50 << 20
 
-// What is remembered of indexes: what they say of versions that are asked for, for an hour after the last time, and all versions of few
-// charts of few bytes, for versions that are asked for next.
+// Limits of cached parts of indexes: results for requested versions, for an hour after the last request, and all
+// versions of few charts of few bytes, for versions that are requested next.
 const (
 	rememberedFor = time.Hour
 	indexesKept   = 4096
@@ -26,8 +26,8 @@ const (
 	chartKept     = 512 << 10
 )
 
-// indexKey identifies an index by URL, user and owner: users may see different indexes, and what an owner asks for must not have others
-// refused, since the limits of an index are for all that is asked for.
+// indexKey identifies an index by URL, user and owner: users may see different indexes, and one owner's requests must not cause
+// refusals for others, since the limits of an index are for all requested charts.
 type indexKey struct {
 	url   string
 	user  [sha256.Size]byte
@@ -41,13 +41,13 @@ type chartKey struct {
 	chart   string
 }
 
-// result is what an index says of a location.
+// result is an index's answer for a location.
 type result struct {
 	version version
 	err     error
 }
 
-// index caches what one repository's index.yaml says of the locations that are asked for.
+// index caches the results of one repository's index.yaml for the requested locations.
 type index struct {
 	at          *url.URL // of the repository
 	credentials fetch.Credentials
@@ -57,8 +57,8 @@ type index struct {
 	asking chan struct{}
 
 	mu                 sync.Mutex
-	wanted             map[Location]time.Time // when it was asked for
-	known              map[Location]result    // of the last reading
+	wanted             map[Location]time.Time // when it was last requested
+	known              map[Location]result    // from the last reading
 	reading            int
 	etag, lastModified string
 }
@@ -97,7 +97,8 @@ func (i *index) want(location Location) {
 	i.wanted[location] = time.Now()
 }
 
-// wantedCharts are the charts that are asked for, and the locations by version. What was not asked for lately is forgotten.
+// wantedCharts are the requested charts, and their locations by version. Locations that were not requested for a
+// while are removed.
 func (i *index) wantedCharts() map[string]map[string]Location {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -115,7 +116,7 @@ func (i *index) wantedCharts() map[string]map[string]Location {
 	return charts
 }
 
-// recall is what the last reading says of a location.
+// recall returns the result of the last reading for a location.
 func (i *index) recall(location Location) (result, bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -134,7 +135,7 @@ func (i *index) pick(versions []version, names []string, location Location) resu
 	return result{found, err}
 }
 
-// refresh asks the server, with a condition if the last reading tells of the location.
+// refresh asks the server, with a condition if the last reading has a result for the location.
 func (i *index) refresh(ctx context.Context, network *outbound.Network, location Location, before result, known bool) (result, error) {
 	at := *i.at
 	at.Path += "/index.yaml"
@@ -186,7 +187,7 @@ func (i *index) refresh(ctx context.Context, network *outbound.Network, location
 	return i.known[location], nil
 }
 
-// weight is about how many bytes of memory versions take.
+// weight is the approximate memory that versions need, in bytes.
 func weight(versions []version) (bytes int) {
 	for _, one := range versions {
 		bytes += len(one.Version) + len(one.Digest) + len(one.URL) + 3*16

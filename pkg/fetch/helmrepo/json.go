@@ -56,7 +56,7 @@ func (c *collection) readJSON(from io.Reader) error {
 	case errors.Is(err, errLarge):
 		return c.tooLarge(chart)
 	case err != nil || !found:
-		return c.refused("it is no index of a Helm repository")
+		return c.refused("it is not an index of a Helm repository")
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ func artifact(location Location) (registry.Reference, error) {
 	case err != nil || at.Host == "" || at.Opaque != "":
 		return refused("its URL can't be parsed")
 	case at.User != nil:
-		return refused("the URL holds a user or password; they belong into the Secret of secretRef")
+		return refused("the URL holds a user or password; put them into the Secret of secretRef")
 	case at.RawQuery != "" || at.ForceQuery || at.Fragment != "" || strings.ContainsAny(at.Path, ":@"):
 		return refused("the URL has a query, a fragment, a tag or a digest")
 	}
@@ -48,7 +48,7 @@ func artifact(location Location) (registry.Reference, error) {
 		return registry.Reference{}, err
 	}
 	if !strings.EqualFold(found.Repository.Host, at.Host) && at.Host != "docker.io" {
-		return refused("its host has neither a dot nor a port, and would be taken for a name")
+		return refused("its host has neither a dot nor a port, and would be read as a part of the name")
 	}
 	return found, nil
 }
@@ -83,21 +83,21 @@ func chartLayer(manifest *registry.Manifest) (v1.Descriptor, string) {
 	var found []v1.Descriptor
 	for _, layer := range manifest.Image.Layers {
 		if string(layer.MediaType) == chartContent {
-			found = append(found, layer) // others are its provenance and what registries may add
+			found = append(found, layer) // others are its provenance and additions of registries
 		}
 	}
 	switch {
 	case len(found) != 1:
 		return v1.Descriptor{}, "it has no archive of a chart, or more than one"
 	case len(found[0].URLs) > 0:
-		return v1.Descriptor{}, "its archive lies elsewhere"
+		return v1.Descriptor{}, "its archive is at another address"
 	case !registry.IsDigest(found[0].Digest.String()):
-		return v1.Descriptor{}, "what it names its archive by is no SHA-256"
+		return v1.Descriptor{}, "the digest of its archive is not a SHA-256"
 	}
 	return found[0], ""
 }
 
-var errNoDigest = errors.New("a chart of a registry is fetched by digest, and there is none")
+var errNoDigest = errors.New("the digest of the chart in the registry is unknown, so the chart can't be downloaded")
 
 // fromRegistry downloads the archive with the digest from Resolve.
 func (s *Source) fromRegistry(

@@ -50,7 +50,7 @@ func TestChartsInRegistries(t *testing.T) {
 	}
 }
 
-// V32: A tag of a chart that moves between two requests is resolved once.
+// TestChartTagThatMovesIsResolvedOnce (V32): A tag of a chart that moves between two requests is resolved once.
 func TestChartTagThatMovesIsResolvedOnce(t *testing.T) {
 	asked := 0
 	server := fetchtest.ServeRegistry(t, func(next http.Handler) http.Handler {
@@ -71,7 +71,7 @@ func TestChartTagThatMovesIsResolvedOnce(t *testing.T) {
 	}
 }
 
-// V31: A chart whose bytes are not those of its digest is refused.
+// TestChartWithOtherBytesIsRefused (V31): A chart whose bytes do not match its digest is refused.
 func TestChartWithOtherBytesIsRefused(t *testing.T) {
 	evil := fetchtest.Chart("redis", "1.0.0", map[string]string{"x": "bad"})
 	server := fetchtest.ServeRegistry(t, func(next http.Handler) http.Handler {
@@ -89,7 +89,8 @@ func TestChartWithOtherBytesIsRefused(t *testing.T) {
 	}
 }
 
-// AC25, V29: An artifact that is no chart, or whose layer lies elsewhere, is refused.
+// TestArtifactsThatAreNoChartsAreRefused (AC25, V29): An artifact that is no chart, or whose layer is elsewhere, is
+// refused.
 func TestArtifactsThatAreNoChartsAreRefused(t *testing.T) {
 	good := fetchtest.Chart("redis", "1.0.0", nil)
 	for why, build := range map[string]func(*fetchtest.Registry, *v1.Manifest){
@@ -131,7 +132,7 @@ func TestArtifactsThatAreNoChartsAreRefused(t *testing.T) {
 	}
 }
 
-// V06: A chart's name becomes a part of a URL here.
+// TestChartNamesThatLeadOutAreRefusedInRegistries (V06): A chart's name becomes a part of a URL in a registry.
 func TestChartNamesThatLeadOutAreRefusedInRegistries(t *testing.T) {
 	server := fetchtest.ServeRegistry(t)
 	for _, name := range []string{
@@ -162,8 +163,8 @@ func TestChartNamesThatLeadOutAreRefusedInRegistries(t *testing.T) {
 	}
 }
 
-// V10: Credentials of a chart's registry go to it and to its token service, and not to its storage.
-// The registry and its token service are two hosts, and the storage a third.
+// TestRegistryCredentialsStayWithTheRegistry (V10): Credentials of a chart's registry are sent to it and to its token
+// service, and not to its storage. The registry, its token service and the storage are three hosts.
 func TestRegistryCredentialsStayWithTheRegistry(t *testing.T) {
 	packed := fetchtest.Chart("redis", "1.0.0", nil)
 	storage := fetchtest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(packed) }))

@@ -12,8 +12,9 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/helmrepo"
 )
 
-// V08: An index has limits for all charts that are asked for. Who asks for more of a shared repository than these, or for a chart that
-// can't be read, has no chart of another owner refused. Red when owners share an index.
+// TestChartsThatOneOwnerAsksForRefuseNoOtherOnes (V08): An index has limits for all charts that are requested. An
+// owner that requests more of a shared repository than these, or a chart that can't be read, causes no refusal for
+// another owner. The test fails when owners share an index.
 func TestChartsThatOneOwnerAsksForRefuseNoOtherOnes(t *testing.T) {
 	server := fetchtest.ServeCharts(t)
 	for chart, broken := range map[string]string{
@@ -41,8 +42,8 @@ func TestChartsThatOneOwnerAsksForRefuseNoOtherOnes(t *testing.T) {
 	}
 }
 
-// V08: What is remembered of many indexes, each as large as it may be, takes little memory: who writes a catalogue may name any number of
-// them. Red when all versions of a chart are remembered.
+// TestManyIndexesTakeLittleMemory (V08): The cached parts of many indexes of the maximum size use little memory: a
+// catalogue may name any number of them. The test fails when all versions of a chart are cached.
 func TestManyIndexesTakeLittleMemory(t *testing.T) {
 	for why, entries := range map[string]string{
 		"long addresses": strings.Repeat("  - version: 2.0.0\n    urls: ["+strings.Repeat("x", 500<<10)+"]\n", 15),
@@ -68,7 +69,7 @@ func TestManyIndexesTakeLittleMemory(t *testing.T) {
 	}
 }
 
-// live is how many bytes are in use.
+// live is the number of bytes in use.
 func live() int64 {
 	var found runtime.MemStats
 	runtime.GC()

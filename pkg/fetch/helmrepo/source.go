@@ -10,11 +10,11 @@ import (
 	"time"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/base/lru"
+	"github.com/trellis-addons/trellis/pkg/base/text"
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 	"github.com/trellis-addons/trellis/pkg/fetch/registry"
-	"github.com/trellis-addons/trellis/pkg/lru"
-	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 // Source is the fetch.Kind of charts in Helm repositories.
@@ -24,7 +24,7 @@ type Source struct {
 	charts  *lru.Cache[chartKey, []version]
 }
 
-// New makes a Source whose requests go through the network.
+// New creates a Source whose requests go through the network.
 func New(network *outbound.Network) *Source {
 	return &Source{
 		network: network,
@@ -52,7 +52,7 @@ func (s *Source) Resolve(ctx context.Context, reference fetch.Reference) (fetch.
 
 var errNoChart = errors.New("not a Helm reference")
 
-// find returns the chart version in the index. Without fresh, what is known of the index is enough.
+// find returns the chart version in the index. Without fresh, the known result of the index is enough.
 func (s *Source) find(ctx context.Context, location Location, reference fetch.Reference, fresh bool) (version, error) {
 	at, err := s.repository(location)
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *Source) repository(location Location) (*url.URL, error) {
 
 func checkChart(location Location) error {
 	if !chartName.MatchString(location.Chart) {
-		return &fetch.RefusedError{Subject: fmt.Sprintf("chart %q", cut(location.Chart)), Rule: "it is no name of a chart"}
+		return &fetch.RefusedError{Subject: fmt.Sprintf("chart %q", cut(location.Chart)), Rule: "it is not a name of a chart"}
 	}
 	if location.Version == "" || len(location.Version) > versionLimit {
 		return &fetch.RefusedError{Subject: fmt.Sprintf("chart %q", location.Chart), Rule: "its version is empty or too long"}

@@ -34,11 +34,11 @@ type entry struct {
 
 var digestPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// urlLimit is the longest address of an archive.
+// urlLimit is the maximum length of an archive's URL.
 const urlLimit = 4096
 
-// versionsOf returns usable entries. Like Helm, it ignores null entries and those without version
-// or URL, which do occur (CVE-2025-55198, CVE-2024-26147: Helm crashed), and versions that are too long to be asked for.
+// versionsOf returns usable entries. Like Helm, it ignores null entries and those without version or URL, which do occur
+// (CVE-2025-55198, CVE-2024-26147: Helm crashed), and versions that are too long to be requested.
 func versionsOf(entries []*entry) []version {
 	versions := []version{}
 	for _, entry := range entries {
@@ -54,7 +54,7 @@ func versionsOf(entries []*entry) []version {
 	return versions
 }
 
-// pick finds the entry for a version: by exact spelling, else as equal semver. Names are charts of the index.
+// pick finds the entry for a version: by exact spelling, otherwise as equal semver. Names are charts of the index.
 func pick(versions []version, names []string, location Location, repository string) (version, error) {
 	if len(versions) == 0 {
 		missing := &fetch.NotFoundError{What: fmt.Sprintf("chart %q in %s", location.Chart, repository)}
@@ -76,7 +76,7 @@ func pick(versions []version, names []string, location Location, repository stri
 	case len(fitting[0].URL) > urlLimit:
 		return version{}, &fetch.RefusedError{Subject: subject, Rule: "its address in the index is too long"}
 	case fitting[0].Digest != "" && !digestPattern.MatchString(strings.TrimPrefix(fitting[0].Digest, "sha256:")):
-		return version{}, &fetch.RefusedError{Subject: subject, Rule: "its digest in the index is no SHA-256"}
+		return version{}, &fetch.RefusedError{Subject: subject, Rule: "its digest in the index is not a SHA-256"}
 	}
 	return fitting[0], nil
 }
@@ -99,10 +99,11 @@ func sameVersion(text string) func(version) bool {
 	}
 }
 
-// shown is how many versions, or charts, a message names.
+// shown is the maximum number of versions, or charts, in a message.
 const shown = 5
 
-// nearest are up to five names: first those that differ by a slip, then those of which one is part of the other.
+// nearest are up to five names: first those that differ by a typing error, then those of which one is part of the
+// other.
 func nearest(name string, names []string) []string {
 	alike := map[string]int{}
 	for _, other := range names {
@@ -144,8 +145,8 @@ func compare(a, b string) int {
 	return parsedA.Compare(parsedB)
 }
 
-// Limits of an index's used charts. An entry is decoded at once, and the results stay in memory;
-// chart and entries bound the time. Large charts have a few thousand entries, of a few KiB each.
+// Limits of an index's used charts. An entry is decoded at once, and the results stay in memory; the limits of chart
+// and entries bound the time. Large charts have a few thousand entries, of a few KiB each.
 const (
 	entryLimit   = 512 << 10
 	chartLimit   = 16 << 20
@@ -154,7 +155,7 @@ const (
 	namesLimit   = 1000
 )
 
-// readIndex decodes the wanted charts of an index: YAML in Helm's block style, or JSON.
+// readIndex decodes the requested charts of an index: YAML in Helm's block style, or JSON.
 func readIndex(from io.Reader, subject string, wanted func(chart string) bool) (map[string][]version, error) {
 	buffered := bufio.NewReaderSize(from, 64<<10)
 	charts := collection{subject: subject, wanted: wanted, charts: map[string][]version{}}
@@ -176,7 +177,7 @@ type collection struct {
 	subject string
 	wanted  func(chart string) bool
 	charts  map[string][]version
-	// entries and bytes that they have together.
+	// entries so far, and the bytes that they have together.
 	entries, bytes int
 }
 

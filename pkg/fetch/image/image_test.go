@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// client makes a source that reaches the servers of a test.
+// client creates a source that reaches the servers of a test.
 func client(t *testing.T) *image.Source {
 	t.Helper()
 	network := outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback})
@@ -131,7 +131,7 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// The digest is that of the content: it says nothing about layers.
+// TestDigestIsThatOfTheFiles: The digest covers the content and does not depend on layers.
 func TestDigestIsThatOfTheFiles(t *testing.T) {
 	server := fetchtest.ServeRegistry(t)
 	server.Image("x", "one", layer("a/x", "1", "a/y", "2"))
@@ -154,7 +154,7 @@ func TestDigestIsThatOfTheFiles(t *testing.T) {
 	}
 }
 
-// AC31, AC32, V37: Layers that lead out, or through files and links, are refused.
+// TestRefusedLayers (AC31, AC32, V37): Layers that lead out, or through files and links, are refused.
 func TestRefusedLayers(t *testing.T) {
 	for _, test := range []struct {
 		why, path, says string
@@ -162,8 +162,8 @@ func TestRefusedLayers(t *testing.T) {
 	}{
 		{"a link", "a", "links are refused", [][]byte{layer("a/x@", "y")}},
 		{"a link that a layer above does not cover", "a", "links are refused", [][]byte{layer("a/x@", "y"), layer("a/y", "y")}},
-		{"the path is a link", "a", "leads through it", [][]byte{layer("a@", "b", "b/x", "x")}},
-		{"the path leads through a link", "a/b", "leads through it", [][]byte{layer("a@", "c", "c/b/x", "x")}},
+		{"the path is a link", "a", "leads through this entry", [][]byte{layer("a@", "b", "b/x", "x")}},
+		{"the path leads through a link", "a/b", "leads through this entry", [][]byte{layer("a@", "c", "c/b/x", "x")}},
 		{"the path is a file", "a", "is a folder", [][]byte{layer("a", "a")}},
 		{"the path leads through a file", "a/b", "is a folder", [][]byte{layer("a", "a")}},
 		{"a file below what is a link in a layer below", "a", "and none in a layer below", [][]byte{layer("a/x@", "/tmp"), layer("a/x/y", "y")}},
@@ -171,7 +171,7 @@ func TestRefusedLayers(t *testing.T) {
 		{"a name twice in one layer", "a", "occurs twice", [][]byte{layer("a/x", "1", "a/x", "2")}},
 		{"a whiteout of dots", "a", "whiteout of nothing", [][]byte{layer("a/x", "x"), layer("a/.wh...", "")}},
 		{"a whiteout of nothing", "a", "whiteout of nothing", [][]byte{layer("a/x", "x"), layer("a/.wh.", "")}},
-		{"a folder named as a whiteout", "a", "lies in a whiteout", [][]byte{layer("a/.wh.b/x", "x")}},
+		{"a folder named as a whiteout", "a", "is in a whiteout", [][]byte{layer("a/.wh.b/x", "x")}},
 		{"a name that leads out, beside the path", "a", "leads out", [][]byte{layer("a/x", "x", "../x", "x")}},
 	} {
 		t.Run(test.why, func(t *testing.T) {
@@ -200,12 +200,12 @@ func TestPathThatIsNotThere(t *testing.T) {
 	}
 }
 
-// AC31: Of the corpus of hostile archives, as layers, everything is refused or stays within its
+// TestHostileLayersAreRefused (AC31): Each archive of the hostile corpus, as a layer, is refused or stays within its
 // folder and limits.
 func TestHostileLayersAreRefused(t *testing.T) {
 	for _, test := range fetchtest.Corpus() {
 		t.Run(test.Name, func(t *testing.T) {
-			if test.Name == "a folder beside that begins alike" { // what lies beside the path is not looked at
+			if test.Name == "a folder beside that begins alike" { // entries outside of the path are not checked
 				test.Refused, test.Files = false, map[string]string{"before.txt": "before", "zafter.txt": "after"}
 			}
 			server := fetchtest.ServeRegistry(t)
@@ -290,7 +290,7 @@ func TestPackingsOfLayers(t *testing.T) {
 	}
 }
 
-// push puts an image that a test has changed.
+// push stores an image that a test has changed.
 func push(server *fetchtest.Registry, change func(*v1.Manifest)) v1.Descriptor {
 	manifest := &v1.Manifest{
 		SchemaVersion: 2, MediaType: types.OCIManifestSchema1, Config: server.Blob("x", types.OCIConfigJSON, []byte("{}")),

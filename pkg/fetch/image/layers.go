@@ -9,14 +9,14 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/trellis-addons/trellis/pkg/base/text"
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/archive"
 	"github.com/trellis-addons/trellis/pkg/fetch/registry"
-	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 const (
-	// layerLimit is the most layers of an image, layersLimit their compressed bytes.
+	// layerLimit is the maximum number of layers of an image, layersLimit of their compressed bytes.
 	layerLimit  = 64
 	layersLimit = 200 << 20
 )
@@ -31,7 +31,7 @@ var packings = map[string]archive.Packing{
 	"application/vnd.docker.container.image.rootfs.tar": archive.Plain,
 }
 
-// configs are the media types of image configurations; other artifacts have others.
+// configs are the media types of image configurations; other artifacts have other types.
 var configs = map[string]bool{
 	"application/vnd.oci.image.config.v1+json":       true,
 	"application/vnd.docker.container.image.v1+json": true,
@@ -60,7 +60,7 @@ func findLayers(ctx context.Context, session *registry.Session, digest, about st
 	return manifest.Image.Layers, nil
 }
 
-// choose picks the image of an index: for linux/amd64, else the first for linux or no platform.
+// choose picks the image of an index: for linux/amd64, otherwise the first for linux or no platform.
 func choose(entries []v1.Descriptor) (digest, rule string) {
 	for _, entry := range entries {
 		if !registry.IsImage(string(entry.MediaType)) || !forLinux(entry.Platform) {
@@ -78,7 +78,7 @@ func choose(entries []v1.Descriptor) (digest, rule string) {
 	case digest == "":
 		return "", "the index has no image for linux"
 	case !registry.IsDigest(digest):
-		return "", "the index names an image by what is no SHA-256"
+		return "", "the digest of an image in the index is not a SHA-256"
 	}
 	return digest, ""
 }
@@ -113,13 +113,13 @@ func layerRule(layer v1.Descriptor) string {
 	mediaType := string(layer.MediaType)
 	switch {
 	case len(layer.URLs) > 0 || strings.Contains(mediaType, "foreign") || strings.Contains(mediaType, "nondistributable"):
-		return "it has a layer that lies elsewhere"
+		return "it has a layer that is at another address"
 	case strings.HasSuffix(mediaType, "+encrypted"):
 		return "it has an encrypted layer"
 	case packings[mediaType] == "":
 		return fmt.Sprintf("it has a layer of type %q, which is not known", cut(mediaType))
 	case !registry.IsDigest(layer.Digest.String()) || layer.Size <= 0 || layer.Size > layersLimit:
-		return "it has a layer without a SHA-256 or a size that can be"
+		return "it has a layer without a SHA-256 or with an impossible size"
 	}
 	return ""
 }

@@ -22,7 +22,7 @@ type Source struct {
 	limits  archive.Limits
 }
 
-// New makes a Source whose requests go through the network.
+// New creates a Source whose requests go through the network.
 func New(network *outbound.Network) *Source {
 	return &Source{network: network, limits: archive.Defaults}
 }
@@ -69,7 +69,7 @@ func (s *Source) Fetch(ctx context.Context, reference fetch.Reference, revision 
 		return "", err
 	}
 	if !registry.IsDigest(revision.Name) {
-		return "", fmt.Errorf("revision %q is no digest", revision.Name)
+		return "", fmt.Errorf("revision %q is not a digest", revision.Name)
 	}
 	ctx, cancel := s.network.Operation(ctx)
 	defer cancel()

@@ -22,8 +22,8 @@ func forPlatform(described v1.Descriptor, os, architecture string) v1.Descriptor
 	return described
 }
 
-// AC25: An index leads to the image of one platform, and is refused where it leads to none or to
-// another index.
+// TestIndexesLeadToOneImageOrAreRefused (AC25): An index leads to the image of one platform, and is refused if it has
+// none or leads to another index.
 func TestIndexesLeadToOneImageOrAreRefused(t *testing.T) {
 	for _, test := range []struct {
 		why   string
@@ -75,7 +75,8 @@ func TestIndexesLeadToOneImageOrAreRefused(t *testing.T) {
 	}
 }
 
-// AC25: An image without layers, with thousands of them or of another kind is refused.
+// TestImagesOfOddShapesAreRefused (AC25): An image with no layers, with thousands of them or of another kind is
+// refused.
 func TestImagesOfOddShapesAreRefused(t *testing.T) {
 	for why, change := range map[string]func(*fetchtest.Registry, *v1.Manifest){
 		"an artifact that is no image": func(s *fetchtest.Registry, m *v1.Manifest) {
@@ -111,7 +112,7 @@ func TestImagesOfOddShapesAreRefused(t *testing.T) {
 	}
 }
 
-// V29: A layer that names URLs is refused, and these are not dialled.
+// TestLayersThatLieElsewhereAreNotFetched (V29): A layer that names URLs is refused, and they are not dialled.
 func TestLayersThatLieElsewhereAreNotFetched(t *testing.T) {
 	canary := fetchtest.Serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	for _, mediaType := range []types.MediaType{types.DockerForeignLayer, types.OCIRestrictedLayer, types.OCILayer} {
@@ -122,7 +123,7 @@ func TestLayersThatLieElsewhereAreNotFetched(t *testing.T) {
 		})
 		reference := of(server, "x:v1", "a")
 		reference.Credentials.CA = append(reference.Credentials.CA, canary.CA...)
-		if _, _, err := fetchInto(t, client(t), reference); !isRefused(err) || !strings.Contains(err.Error(), "lies elsewhere") {
+		if _, _, err := fetchInto(t, client(t), reference); !isRefused(err) || !strings.Contains(err.Error(), "is at another address") {
 			t.Errorf("%s: got %v", mediaType, err)
 		}
 	}
@@ -131,7 +132,7 @@ func TestLayersThatLieElsewhereAreNotFetched(t *testing.T) {
 	}
 }
 
-// moving serves the tag v1 once as it is, and as v2 from then on.
+// moving serves the tag v1 once unchanged, and as v2 from then on.
 func moving(next http.Handler) http.Handler {
 	asked := 0
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -144,7 +145,7 @@ func moving(next http.Handler) http.Handler {
 	})
 }
 
-// V32: A tag of an image that moves between two requests is resolved once.
+// TestImageTagThatMovesIsResolvedOnce (V32): A tag of an image that moves between two requests is resolved once.
 func TestImageTagThatMovesIsResolvedOnce(t *testing.T) {
 	server := fetchtest.ServeRegistry(t, moving)
 	first := server.Image("x", "v1", layer("a/x", "good"))
@@ -165,8 +166,7 @@ func TestImageTagThatMovesIsResolvedOnce(t *testing.T) {
 	}
 }
 
-// checking is a source that holds what was resolved against a signature: what the contract leaves
-// room for.
+// checking is a source that checks the resolved revision against a signature, which the contract allows.
 type checking struct {
 	fetch.Source
 	check func(fetch.Revision) error
@@ -180,7 +180,7 @@ func (c checking) Fetch(ctx context.Context, reference fetch.Reference, revision
 	return c.Source.Fetch(ctx, reference, revision, folder)
 }
 
-// V23: Nothing is fetched of a revision that a check refuses.
+// TestNothingIsFetchedThatWasNotVerified (V23): No content of a revision is fetched that a check refuses.
 func TestNothingIsFetchedThatWasNotVerified(t *testing.T) {
 	server := fetchtest.ServeRegistry(t)
 	signed := server.Image("x", "v1", layer("a/x", "signed"))
@@ -204,7 +204,7 @@ func TestNothingIsFetchedThatWasNotVerified(t *testing.T) {
 	}
 }
 
-// AC26: An image whose digest is not that of the catalogue is refused.
+// TestImageWithAnotherDigestIsRefused (AC26): An image whose digest is not that of the catalogue is refused.
 func TestImageWithAnotherDigestIsRefused(t *testing.T) {
 	server := fetchtest.ServeRegistry(t, func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -235,7 +235,7 @@ func TestImageWithAnotherDigestIsRefused(t *testing.T) {
 	}
 }
 
-// V31: A layer whose bytes are not those of its digest is refused.
+// TestLayerWithOtherBytesIsRefused (V31): A layer whose bytes do not match its digest is refused.
 func TestLayerWithOtherBytesIsRefused(t *testing.T) {
 	evil := layer("a/x", "evil")
 	server := fetchtest.ServeRegistry(t, func(next http.Handler) http.Handler {
@@ -254,7 +254,7 @@ func TestLayerWithOtherBytesIsRefused(t *testing.T) {
 	}
 }
 
-// AC17: A registry whose certificate is not trusted is not talked to.
+// TestRegistriesAreVerified (AC17): A registry whose certificate is not trusted gets no request.
 func TestRegistriesAreVerified(t *testing.T) {
 	server := fetchtest.ServeRegistry(t)
 	server.Image("x", "v1", layer("a/x", "x"))
@@ -266,7 +266,7 @@ func TestRegistriesAreVerified(t *testing.T) {
 	}
 }
 
-// AC13: References that are no image's are refused.
+// TestImageReferencesOfOtherKindsAreRefused (AC13): References that do not name an image are refused.
 func TestImageReferencesOfOtherKindsAreRefused(t *testing.T) {
 	for _, name := range []string{"file:///etc:v1", "http://127.0.0.1/x:v1", "user:canary@127.0.0.1/x:v1", "127.0.0.1/x", "x:v1@sha512:00"} {
 		reference := fetch.Reference{Location: image.Location{Image: image.Name(name)}}

@@ -10,14 +10,14 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/archive"
 )
 
-// Names of whiteouts, from the image specification. The double prefix is also old metadata's.
+// Names of whiteouts, from the image specification. Old metadata has the double prefix too.
 const (
 	whiteout = ".wh."
 	opaque   = ".wh..wh..opq"
 	notes    = ".wh..wh."
 )
 
-// cover is what a name is in the layers so far.
+// cover is how the layers so far cover a name.
 type cover int
 
 const (
@@ -32,10 +32,10 @@ const (
 type stack struct {
 	into  *archive.Folder
 	below string // the path of the reference
-	found bool   // something visible is there
-	limit int    // of names that are remembered
+	found bool   // a visible entry is there
+	limit int    // of remembered names
 
-	// covers and opaques are of the layers above; the fresh ones of the current layer.
+	// covers and opaques are from the layers above; the fresh ones are from the current layer.
 	covers       map[string]cover
 	opaques      map[string]bool
 	freshCovers  map[string]cover
@@ -48,7 +48,7 @@ func newStack(into *archive.Folder, below string, limit int) *stack {
 
 func (s *stack) add(ctx context.Context, from io.Reader, packing archive.Packing) error {
 	s.freshCovers, s.freshOpaques = map[string]cover{}, map[string]bool{}
-	if err := archive.Each(ctx, from, packing, s.entry); err != nil {
+	if err := archive.Each(ctx, from, packing, s.into, s.entry); err != nil {
 		return err
 	}
 	for name, cover := range s.freshCovers {
@@ -70,7 +70,7 @@ func (s *stack) entry(entry *archive.Entry) error {
 		return nil
 	}
 	if strings.Contains("/"+directory, "/"+whiteout) {
-		return archive.Refused(entry.Name, "it lies in a whiteout")
+		return archive.Refused(entry.Name, "it is in a whiteout")
 	}
 	if above := s.covers[entry.Name]; above != 0 && !entry.IsDirectory() {
 		if above == implied {
@@ -84,12 +84,12 @@ func (s *stack) entry(entry *archive.Entry) error {
 	return s.unpack(entry)
 }
 
-// matters: content at or below the path, and the folders above it.
+// matters selects content at or below the path, and the folders above it.
 func (s *stack) matters(name string) bool {
 	return s.below == "" || name == s.below || strings.HasPrefix(name, s.below+"/") || strings.HasPrefix(s.below, name+"/")
 }
 
-// hidden: a layer above has a file or whiteout at the name or a parent, or an opaque parent.
+// hidden says that a layer above has a file or whiteout at the name or a parent, or an opaque parent.
 func (s *stack) hidden(name string) bool {
 	if s.covers[name] == closed {
 		return true
@@ -113,7 +113,7 @@ func parent(name string) string {
 func (s *stack) visibleRule(entry *archive.Entry) string {
 	if rule := entry.Rule(); rule != "" {
 		if s.below != "" && (entry.Name == s.below || strings.HasPrefix(s.below, entry.Name+"/")) {
-			return "the path of the source leads through it: " + rule
+			return rule + ", and the path of the source leads through this entry"
 		}
 		return rule
 	}
@@ -160,10 +160,10 @@ func (s *stack) whiteout(directory, name string) error {
 	if hidden = path.Join(directory, hidden); !s.matters(hidden) {
 		return nil
 	}
-	return s.remember(hidden, closed) // where the layer has it anew, too: what is old stays hidden
+	return s.remember(hidden, closed) // even if the layer has it again: old content stays hidden
 }
 
-// remember records what a name is in the current layer, and its parents.
+// remember records how the current layer covers a name and its parents.
 func (s *stack) remember(name string, kind cover) error {
 	s.freshCovers[name] = max(kind, s.freshCovers[name])
 	for above := parent(name); above != "" && s.freshCovers[above] == 0; above = parent(above) {

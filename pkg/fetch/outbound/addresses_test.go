@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// AC14: Addresses of special purpose are dialled only where they are allowed.
+// TestAddressesOfSpecialPurposeAreNotDialled (AC14): Addresses of special purpose are dialled only if they are
+// allowed.
 func TestAddressesOfSpecialPurposeAreNotDialled(t *testing.T) {
 	rules := addressRules{
 		allowed: []netip.Prefix{netip.MustParsePrefix("10.1.2.0/24"), netip.MustParsePrefix("127.0.0.2/32")},
@@ -64,7 +65,7 @@ func TestAddressesOfSpecialPurposeAreNotDialled(t *testing.T) {
 	}
 }
 
-// AC14: Names of services of the cluster are not dialled.
+// TestNamesOfTheClusterAreNotDialled (AC14): Names of services of the cluster are not dialled.
 func TestNamesOfTheClusterAreNotDialled(t *testing.T) {
 	for name, want := range map[string]bool{
 		"registry.default.svc": true, "registry.default.svc.cluster.local": true, "X.DEFAULT.SVC.": true,

@@ -23,7 +23,7 @@ func newWatch(parent context.Context, total, idle time.Duration) *watch {
 	return &watch{
 		ctx: ctx, cancel: cancel, idle: idle,
 		total: time.AfterFunc(total, func() { cancel(tookTooLong(total)) }),
-		pause: time.AfterFunc(idle, func() { cancel(&silentError{text: fmt.Sprintf("nothing came for %s", idle)}) }),
+		pause: time.AfterFunc(idle, func() { cancel(&silentError{text: fmt.Sprintf("no data arrived for %s", idle)}) }),
 	}
 }
 
@@ -66,8 +66,8 @@ func (b *body) Read(into []byte) (int, error) {
 	if err == nil {
 		return count, nil
 	}
-	// An end after our own hang-up does not count: the server then finishes its answer, which can
-	// arrive before the connection is closed. A truncated answer would pass for a complete one.
+	// An end after the connection was closed here does not count: the server then finishes its answer, which can
+	// arrive before the connection is closed. A truncated answer would count as a complete one.
 	if ended := b.watch.ctx.Err(); ended != nil || !errors.Is(err, io.EOF) {
 		return count, unavailable(b.url, b.watch.cause(err))
 	}

@@ -12,11 +12,11 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/trellis-addons/trellis/pkg/addresses"
+	"github.com/trellis-addons/trellis/pkg/base/addresses"
 )
 
-// Connection is a checked connection for protocols other than http. It ends when it receives too
-// much, nothing for too long, or takes too long; Problem says so, as libraries lose errors.
+// Connection is a checked connection for protocols other than http. It ends when it receives too much, nothing for
+// too long, or takes too long; Problem returns the reason, as libraries lose errors.
 type Connection struct {
 	net.Conn
 	at      *url.URL
@@ -82,13 +82,13 @@ func (c *Connection) Problem(err error) error {
 	return unavailable(c.at, err)
 }
 
-// Ended says whether we ended the connection: too much, too slow.
+// Ended reports whether Trellis ended the connection: too much, too slow.
 func (c *Connection) Ended() bool {
 	reason := context.Cause(c.watch.ctx)
 	return c.tooLong.Load() || reason != nil && !errors.Is(reason, context.Canceled)
 }
 
-var errHungUp = errors.New("the server hangs up")
+var errHungUp = errors.New("the server closes the connection")
 
 type addressRules struct {
 	allowed []netip.Prefix
@@ -122,7 +122,7 @@ func contains(prefixes []netip.Prefix, address netip.Addr) bool {
 	return slices.ContainsFunc(prefixes, func(prefix netip.Prefix) bool { return prefix.Contains(address) })
 }
 
-// clusterName says whether a host name belongs to the cluster's own DNS.
+// clusterName reports whether a host name belongs to the cluster's own DNS.
 func clusterName(host string) bool {
 	host = "." + strings.ToLower(strings.TrimSuffix(host, "."))
 	return strings.HasSuffix(host, ".svc") || strings.HasSuffix(host, ".cluster.local")

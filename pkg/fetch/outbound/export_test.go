@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// Watched reads what a server sends under an idle deadline. The reader is handed what ends once the
-// deadline passed.
+// Watched reads a server's answer under an idle deadline. The reader gets a channel that is closed after the
+// deadline.
 func Watched(ctx context.Context, idle time.Duration, from func(hungUp <-chan struct{}) io.Reader) io.ReadCloser {
 	watch := newWatch(ctx, time.Hour, idle)
 	const limit = 1 << 20
 	at := &url.URL{Scheme: "https", Host: "example.com"}
 	visit, err := newHosts().enter(ctx, at)
 	if err != nil {
-		panic(err) // nobody else is there
+		panic(err) // this process has no other user
 	}
 	return &body{
 		visit: visit, url: at,
@@ -23,8 +23,8 @@ func Watched(ctx context.Context, idle time.Duration, from func(hungUp <-chan st
 	}
 }
 
-// RetryAfter is how a header is read.
+// RetryAfter parses a header.
 var RetryAfter = retryAfter
 
-// SetClock lets a test wait without waiting.
+// SetClock replaces the clock, so that a test need not wait.
 func (n *Network) SetClock(now func() time.Time) { n.hosts.now = now }

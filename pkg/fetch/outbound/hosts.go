@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/trellis-addons/trellis/pkg/backoff"
+	"github.com/trellis-addons/trellis/pkg/base/backoff"
 	"github.com/trellis-addons/trellis/pkg/fetch"
 )
 
@@ -29,7 +29,7 @@ const (
 	hostLimit = 1000
 )
 
-// hosts limits the load that we and the hosts put on each other.
+// hosts limits the load of Trellis on hosts, and of hosts on Trellis.
 type hosts struct {
 	now func() time.Time
 
@@ -39,8 +39,8 @@ type hosts struct {
 
 type host struct {
 	slots  chan struct{}
-	users  int       // that have a slot or wait for one
-	deaf   int       // failures to reach it, in a row
+	users  int       // users that have a slot or wait for one
+	deaf   int       // failures in a row to reach it
 	closed time.Time // no requests before
 	reason string
 }
@@ -65,7 +65,7 @@ func (h *hosts) enter(ctx context.Context, at *url.URL) (*visit, error) {
 		made.done()
 		return nil, unavailable(at, context.Cause(ctx))
 	}
-	if err := made.check(); err != nil { // it may have been closed while we waited
+	if err := made.check(); err != nil { // it may have been closed in the meantime
 		made.leave()
 		return nil, err
 	}
@@ -120,8 +120,8 @@ func (v *visit) check() error {
 	return &fetch.UnavailableError{Subject: Shown(v.at), Err: errors.New(v.host.reason), RetryAfter: rest}
 }
 
-// failed records a failure to reach the host. It ignores our own errors, certificates that only
-// some references distrust, and the end of the operation's time, which another host may have spent.
+// failed records a failure to reach the host. It ignores errors of Trellis itself, certificates that only some
+// references distrust, and the end of the operation's time, which another host may have used up.
 func (v *visit) failed(ctx context.Context, err error) {
 	if ctx.Err() != nil || !isDeaf(err) {
 		return
@@ -132,10 +132,10 @@ func (v *visit) failed(ctx context.Context, err error) {
 		return
 	}
 	v.host.closed = v.hosts.now().Add(backoff.After(v.host.deaf-deafAfter+1, firstRest, lastRest))
-	v.host.reason = fmt.Sprintf("it could not be reached %d times in a row and is left alone for a while", v.host.deaf)
+	v.host.reason = fmt.Sprintf("it could not be reached %d times in a row, so requests to it pause for a while", v.host.deaf)
 }
 
-// isDeaf says whether a host does not answer, in contrast to a wrong answer.
+// isDeaf reports whether a host does not answer, in contrast to a wrong answer.
 func isDeaf(err error) bool {
 	var refusal *fetch.RefusedError
 	if errors.Is(err, context.Canceled) || errors.As(err, &refusal) {
@@ -160,7 +160,7 @@ func (v *visit) answered(response *http.Response) error {
 		return nil
 	}
 	v.host.closed = v.hosts.now().Add(wait)
-	v.host.reason = fmt.Sprintf("the server answers with status %d and asks to be left alone for a while", response.StatusCode)
+	v.host.reason = fmt.Sprintf("the server answers with status %d and requests a pause", response.StatusCode)
 	return &fetch.UnavailableError{Subject: Shown(v.at), Err: errors.New(v.host.reason), RetryAfter: wait}
 }
 
@@ -184,7 +184,7 @@ func retryAfter(text string, now time.Time) time.Duration {
 	return max(0, min(date.Sub(now), longestWait))
 }
 
-// silentError is a deadline of ours.
+// silentError reports that a deadline of this package passed.
 type silentError struct{ text string }
 
 func (e *silentError) Error() string { return e.text }

@@ -17,7 +17,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 )
 
-// clock is time that passes when a test says so.
+// clock is a clock that a test advances.
 type clock struct{ passed atomic.Int64 }
 
 var midnight = time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
@@ -25,7 +25,7 @@ var midnight = time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
 func (c *clock) now() time.Time          { return midnight.Add(time.Duration(c.passed.Load())) }
 func (c *clock) advance(d time.Duration) { c.passed.Add(int64(d)) }
 
-// AC24: A host's wish to be left alone is read in each form, and counts for a limited time.
+// TestRetryAfterIsBounded (AC24): A host's Retry-After is parsed in each form, and counts for a limited time.
 func TestRetryAfterIsBounded(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"": 0, "0": 0, "7": 7 * time.Second, " 60 ": time.Minute, "600": 10 * time.Minute, "601": 10 * time.Minute,
@@ -38,7 +38,7 @@ func TestRetryAfterIsBounded(t *testing.T) {
 	}
 }
 
-// retryOf is how long an error says to wait.
+// retryOf is the wait that an error requests.
 func retryOf(err error) time.Duration {
 	var unavailable *fetch.UnavailableError
 	if !errors.As(err, &unavailable) {
@@ -47,7 +47,7 @@ func retryOf(err error) time.Duration {
 	return unavailable.RetryAfter
 }
 
-// AC24: A host that asks to be left alone is left alone, by everybody.
+// TestHostsAreLeftAloneWhenTheyAsk (AC24): A host that requests a pause gets no request of any owner.
 func TestHostsAreLeftAloneWhenTheyAsk(t *testing.T) {
 	var status atomic.Int32
 	server := fetchtest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -84,9 +84,10 @@ func TestHostsAreLeftAloneWhenTheyAsk(t *testing.T) {
 	}
 }
 
-// AC24: A host that can't be reached again and again is left alone for a time.
+// TestHostsOutOfReachAreLeftAlone (AC24): A host that can't be reached several times in a row gets no request for a
+// time.
 func TestHostsOutOfReachAreLeftAlone(t *testing.T) {
-	const nowhere = "https://nowhere.example:1" // nobody listens there, and nobody is given that port
+	const nowhere = "https://nowhere.example:1" // no server listens there, and no process gets that port
 	looks := &names{answers: [][]string{{"127.0.0.1"}}}
 	var passing clock
 	from := network(t, outbound.Options{Resolver: looks})
@@ -109,7 +110,7 @@ func TestHostsOutOfReachAreLeftAlone(t *testing.T) {
 		t.Errorf("%d tries, want 3", tries)
 	}
 	passing.advance(6 * time.Second)
-	ask() // the fourth try fails, too
+	ask() // the fourth request fails, too
 	if wait := ask(); wait.Seconds() != 10 {
 		t.Errorf("then left alone for %s", wait)
 	}
@@ -122,7 +123,7 @@ func TestHostsOutOfReachAreLeftAlone(t *testing.T) {
 	}
 }
 
-// AC24: A certificate that one reference distrusts takes nothing from the others.
+// TestDistrustIsNoOutage (AC24): A certificate that one reference distrusts does not affect the others.
 func TestDistrustIsNoOutage(t *testing.T) {
 	server := fetchtest.Serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	from := network(t, outbound.Options{})
@@ -136,7 +137,7 @@ func TestDistrustIsNoOutage(t *testing.T) {
 	}
 }
 
-// AC23: A host gets four requests at a time.
+// TestAHostGetsFourRequestsAtATime (AC23): A host gets four requests at a time.
 func TestAHostGetsFourRequestsAtATime(t *testing.T) {
 	var now, most atomic.Int32
 	arrived, release := make(chan struct{}, 100), make(chan struct{})
@@ -164,7 +165,7 @@ func TestAHostGetsFourRequestsAtATime(t *testing.T) {
 	for range 4 {
 		<-arrived
 	}
-	select { // waits in vain where all is well; a fifth one has time to come
+	select { // no request arrives here if the limit holds; a fifth one has time to arrive
 	case <-arrived:
 		t.Error("a fifth request came while four were under way")
 	case <-time.After(500 * time.Millisecond):
@@ -208,8 +209,9 @@ func TestMirrorsOfWhatAnIndexNames(t *testing.T) {
 	}
 }
 
-// AC24: A host that was asked with the last of an operation's time is not taken for one that is out of reach: a server that sends slowly,
-// and names the host then, would have it left alone by everybody. Red when such ends are counted.
+// TestTimeThatAnotherHostSpentIsNoOutage (AC24): A request with the rest of an operation's time does not count as a
+// failure of its host: a slow server that then redirects to the host would otherwise block it for all owners. The
+// test fails when such ends are counted.
 func TestTimeThatAnotherHostSpentIsNoOutage(t *testing.T) {
 	asked := make(chan struct{}, 10)
 	server := fetchtest.Serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -23,7 +23,8 @@ const (
 	DefaultIdleTimeout = 15 * time.Second
 )
 
-// connectionPools is how many custom CAs have open connections at a time, idleConnections how many of them each keeps that nobody uses.
+// connectionPools is the maximum number of custom CAs with open connections, idleConnections that of idle ones for
+// each.
 const (
 	connectionPools = 32
 	idleConnections = 32
@@ -42,7 +43,7 @@ type Options struct {
 	ClusterCIDRs []netip.Prefix
 	// AllowInsecure allows plain http (--allow-insecure-sources), for labs.
 	AllowInsecure bool
-	// Mirrors are for URLs of indexes and redirects; references have been replaced before.
+	// Mirrors are for URLs of indexes and redirects; references are replaced before.
 	Mirrors fetch.Mirrors
 	// Timeout is for a request with its answer, IdleTimeout between bytes. Zero: the defaults.
 	Timeout, IdleTimeout time.Duration
@@ -50,7 +51,7 @@ type Options struct {
 	Resolver Resolver
 }
 
-// Network makes requests by the rules of its options. It is safe for concurrent use.
+// Network sends requests by the rules of its options. It is safe for concurrent use.
 type Network struct {
 	options Options
 	rules   addressRules
@@ -60,7 +61,7 @@ type Network struct {
 	pools map[[sha256.Size]byte]*http.Transport
 }
 
-// New makes a Network.
+// New creates a Network.
 func New(options Options) *Network {
 	options.Timeout = cmp.Or(options.Timeout, DefaultTimeout)
 	options.IdleTimeout = cmp.Or(options.IdleTimeout, DefaultIdleTimeout)
@@ -119,7 +120,7 @@ func certificates(ca []byte) (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// transport speaks HTTP/1.1 alone. On an idle connection of HTTP/2 a server may send pings without end, each of which is answered.
+// transport speaks only HTTP/1.1. On an idle HTTP/2 connection a server may send pings without end, each of which is answered.
 func (n *Network) transport(roots *x509.CertPool) *http.Transport {
 	return &http.Transport{
 		Proxy:                  nil,
@@ -199,10 +200,10 @@ func (n *Network) control(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// refusedAddress does not print a name's address: its readers may not be allowed to know it.
+// refusedAddress does not print a name's address, which readers of the message may not be allowed to know.
 func refusedAddress(host, reason string) error {
 	return &fetch.RefusedError{
 		Subject: fmt.Sprintf("host %q", host),
-		Rule:    reason + " is no source, unless the operator allows it by --allow-source-cidrs",
+		Rule:    reason + " is not allowed for sources, unless the operator adds it to --allow-source-cidrs",
 	}
 }

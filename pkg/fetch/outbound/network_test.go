@@ -33,7 +33,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// network makes a Network that may reach the servers of a test.
+// network creates a Network that may reach the servers of a test.
 func network(t *testing.T, options outbound.Options) *outbound.Network {
 	t.Helper()
 	if options.AllowCIDRs == nil {
@@ -44,7 +44,7 @@ func network(t *testing.T, options outbound.Options) *outbound.Network {
 	return made
 }
 
-// get asks for a URL and reads the answer.
+// get requests a URL and reads the answer.
 func get(ctx context.Context, from *outbound.Network, request outbound.Request, at string) (string, error) {
 	parsed, err := url.Parse(at)
 	if err != nil {
@@ -76,7 +76,7 @@ func isUnavailable(err error) bool {
 	return errors.As(err, &unavailable)
 }
 
-// names is a resolver with answers of a test's choosing; each look-up takes the next one.
+// names is a resolver with answers that a test sets; each look-up uses the next one.
 type names struct {
 	answers [][]string
 	looks   atomic.Int32
@@ -92,7 +92,7 @@ func (n *names) LookupNetIP(context.Context, string, string) ([]netip.Addr, erro
 	return addresses, nil
 }
 
-// AC14: A forbidden address is refused at the dial, whatever name led to it.
+// TestDialOfAForbiddenAddressIsRefused (AC14): A forbidden address is refused at the dial, regardless of the name.
 func TestDialOfAForbiddenAddressIsRefused(t *testing.T) {
 	server := fetchtest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "inside") }))
 	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
@@ -124,11 +124,11 @@ func TestDialOfAForbiddenAddressIsRefused(t *testing.T) {
 	}
 }
 
-// AC14: A name that changes its address between check and dial gains nothing.
+// TestRebindingGainsNothing (AC14): A name that changes its address between check and dial gains nothing.
 func TestRebindingGainsNothing(t *testing.T) {
 	server := fetchtest.Serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
-	// 127.0.0.2 is allowed and nobody listens there; a second look-up would lead to the server.
+	// 127.0.0.2 is allowed and no server listens there; a second look-up would lead to the server.
 	resolver := &names{answers: [][]string{{"127.0.0.2"}, {"127.0.0.1"}}}
 	pinned := network(t, outbound.Options{
 		AllowCIDRs: []netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")}, Resolver: resolver,
@@ -146,7 +146,7 @@ func TestRebindingGainsNothing(t *testing.T) {
 	}
 }
 
-// AC14: A redirect to a forbidden address is refused.
+// TestRedirectToAForbiddenAddressIsRefused (AC14): A redirect to a forbidden address is refused.
 func TestRedirectToAForbiddenAddressIsRefused(t *testing.T) {
 	inside := fetchtest.Serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	_, port, _ := net.SplitHostPort(inside.Listener.Addr().String())
@@ -158,8 +158,8 @@ func TestRedirectToAForbiddenAddressIsRefused(t *testing.T) {
 	}
 }
 
-// AC15: Redirects are followed a few times, never to plain text, never with credentials of another
-// host.
+// TestRedirectsAreFewAndNeverToPlainText (AC15): Redirects are followed a few times, never to plain text, never with
+// credentials of another host.
 func TestRedirectsAreFewAndNeverToPlainText(t *testing.T) {
 	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "plain") }))
 	t.Cleanup(plain.Close)
@@ -228,7 +228,8 @@ func mustParse(t *testing.T, text string) *url.URL {
 	return parsed
 }
 
-// V19: Credentials go to the host that they are for, also after redirects and back.
+// TestCredentialsStayWithTheirHost (V19): Credentials are sent only to the host that they are for, also after
+// redirects and back.
 func TestCredentialsStayWithTheirHost(t *testing.T) {
 	var home *fetchtest.Server
 	away := fetchtest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -335,7 +336,7 @@ func TestUnauthorizedSaysWhetherCredentialsWereSent(t *testing.T) {
 	}
 }
 
-// AC16: URLs with credentials in them, or that can be read in two ways, are refused.
+// TestURLsWithCredentialsAreRefused (AC16): URLs with credentials in them, and ambiguous ones, are refused.
 func TestURLsWithCredentialsAreRefused(t *testing.T) {
 	strict, lab := outbound.New(outbound.Options{}), outbound.New(outbound.Options{AllowInsecure: true})
 	for _, test := range []struct {
@@ -378,7 +379,7 @@ func TestURLsWithCredentialsAreRefused(t *testing.T) {
 	}
 }
 
-// AC16: Errors show no credentials and no query of a URL.
+// TestErrorsHideSecretsOfURLs (AC16): Errors show no credentials and no query of a URL.
 func TestErrorsHideSecretsOfURLs(t *testing.T) {
 	server := fetchtest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -406,7 +407,7 @@ func TestErrorsHideSecretsOfURLs(t *testing.T) {
 	}
 }
 
-// certificate makes a server certificate that signs itself.
+// certificate creates a self-signed server certificate.
 func certificate(t *testing.T, change func(*x509.Certificate)) (tls.Certificate, []byte) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -426,9 +427,10 @@ func certificate(t *testing.T, change func(*x509.Certificate)) (tls.Certificate,
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, encoded
 }
 
-// AC17: A certificate that is expired, for another name or of an unknown authority ends the call.
+// TestCertificatesThatAreNotTrustedEndTheCall (AC17): A certificate that is expired, for another name or of an
+// unknown authority ends the call.
 //
-// Red when unavailable adds nothing, or adds it where an authority would not help.
+// Red when unavailable adds no hint, or adds one if an authority would not help.
 func TestCertificatesThatAreNotTrustedEndTheCall(t *testing.T) {
 	good := func(*x509.Certificate) {}
 	for _, test := range []struct {
@@ -460,14 +462,14 @@ func TestCertificatesThatAreNotTrustedEndTheCall(t *testing.T) {
 			if test.want != (got == "ok") || !test.want && !isUnavailable(err) {
 				t.Errorf("got %q, %v", got, err)
 			}
-			if said := err != nil && strings.HasSuffix(err.Error(), ": name its authority by caSecretRef"); said == test.trusted {
+			if said := err != nil && strings.HasSuffix(err.Error(), ": set caSecretRef to a Secret with the CA certificate"); said == test.trusted {
 				t.Errorf("names caSecretRef: %t; %v", said, err)
 			}
 		})
 	}
 }
 
-// AC23: A server that is slow, silent or without end is given up after a time.
+// TestSlowServersAreGivenUp (AC23): A server that is slow, silent or endless is given up after a time.
 func TestSlowServersAreGivenUp(t *testing.T) {
 	stop := make(chan struct{})
 	server := fetchtest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -498,10 +500,10 @@ func TestSlowServersAreGivenUp(t *testing.T) {
 		total, idle time.Duration
 		says        string
 	}{
-		// The transport has a deadline for headers, which is the same and may come first.
+		// The transport has the same deadline for headers, which may come first.
 		{"a server that never answers", "/silent", time.Hour, 100 * time.Millisecond, ""},
-		{"a server that stops in the middle", "/pause", time.Hour, 200 * time.Millisecond, "nothing came"},
-		{"a byte now and then", "/slow", 300 * time.Millisecond, time.Hour, "not done within"},
+		{"a server that stops in the middle", "/pause", time.Hour, 200 * time.Millisecond, "no data arrived"},
+		{"a byte now and then", "/slow", 300 * time.Millisecond, time.Hour, "did not end within"},
 	} {
 		t.Run(test.why, func(t *testing.T) {
 			_, err := get(t.Context(), network(t, outbound.Options{Timeout: test.total, IdleTimeout: test.idle}), outbound.Request{
@@ -514,8 +516,8 @@ func TestSlowServersAreGivenUp(t *testing.T) {
 	}
 }
 
-// AC23: A server that sees its client hang up ends its answer in good order, and the end may still
-// be read.
+// TestEndAfterHangingUpIsNoEnd (AC23): A server that sees its client disconnect ends its answer properly, and this
+// end may still be read. It does not count.
 func TestEndAfterHangingUpIsNoEnd(t *testing.T) {
 	cut := outbound.Watched(t.Context(), time.Millisecond, func(hungUp <-chan struct{}) io.Reader {
 		return io.MultiReader(strings.NewReader("half of it"), readerFunc(func([]byte) (int, error) {
@@ -524,7 +526,7 @@ func TestEndAfterHangingUpIsNoEnd(t *testing.T) {
 		}))
 	})
 	defer cut.Close()
-	if content, err := io.ReadAll(cut); !isUnavailable(err) || !strings.Contains(err.Error(), "nothing came") {
+	if content, err := io.ReadAll(cut); !isUnavailable(err) || !strings.Contains(err.Error(), "no data arrived") {
 		t.Errorf("got %q, %v", content, err)
 	}
 	whole := outbound.Watched(t.Context(), time.Hour, func(<-chan struct{}) io.Reader { return strings.NewReader("all of it") })
@@ -539,14 +541,14 @@ type readerFunc func([]byte) (int, error)
 // Read is the function.
 func (f readerFunc) Read(into []byte) (int, error) { return f(into) }
 
-// AC23: A connection whose other side is gone is given up after a time.
+// TestHalfOpenConnectionsAreGivenUp (AC23): A connection whose other side is gone is given up after a time.
 func TestHalfOpenConnectionsAreGivenUp(t *testing.T) {
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { listener.Close() })
-	go func() { // takes connections, reads, and never says anything: not even the handshake ends
+	go func() { // accepts connections, reads, and never sends anything: even the handshake does not end
 		for {
 			connection, err := listener.Accept()
 			if err != nil {
@@ -599,8 +601,9 @@ func TestProxyOfTheEnvironmentIsNotUsed(t *testing.T) {
 	}
 }
 
-// AC23: A server is spoken to by HTTP/1.1, also where it offers HTTP/2: there it could send pings without end, beside all limits of
-// answers, on connections that nobody uses. Red when HTTP/2 is taken.
+// TestServersGetNoHTTP2 (AC23): Servers are called over HTTP/1.1, also if they offer HTTP/2: over that they could
+// send pings without end, outside of all limits of answers, on idle connections. The test fails when HTTP/2 is
+// accepted.
 func TestServersGetNoHTTP2(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Proto) }))
 	server.EnableHTTP2 = true

@@ -5,5 +5,5 @@ import (
 	"log"
 )
 
-// quiet is for servers whose clients are expected to hang up.
+// quiet is for servers whose clients are expected to disconnect.
 func quiet() *log.Logger { return log.New(io.Discard, "", 0) }

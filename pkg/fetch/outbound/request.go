@@ -38,7 +38,7 @@ type Request struct {
 	Credentials fetch.Credentials
 	// OtherHosts allows redirects to other hosts, without credentials.
 	OtherHosts bool
-	// Limit is the most bytes of the answer.
+	// Limit is the maximum size of the answer, in bytes.
 	Limit int64
 	// Challenged returns status 401 as an answer, for its header that says how to log in.
 	Challenged bool
@@ -48,10 +48,10 @@ type Request struct {
 type Answer struct {
 	Status int
 	Header http.Header
-	// URL is where the answer came from, after redirects.
+	// URL is the URL of the answer, after redirects.
 	URL  *url.URL
 	Body io.ReadCloser
-	// Sent says whether credentials were sent there.
+	// Sent reports whether credentials were sent there.
 	Sent bool
 }
 
@@ -112,7 +112,7 @@ func (n *Network) exchange(ctx context.Context, pool *http.Transport, request Re
 	outgoing, err := http.NewRequestWithContext(watch.ctx, request.Method, target.String(), bytes.NewReader(request.Body))
 	if err != nil {
 		watch.stop()
-		return nil, refused(target, "it is no URL to ask")
+		return nil, refused(target, "it is not a URL for requests")
 	}
 	maps.Copy(outgoing.Header, request.Header)
 	outgoing.Header.Set("User-Agent", agent)
@@ -146,7 +146,7 @@ func finished(answer *Answer, challenged bool) (*Answer, error) {
 	return nil, &fetch.UnauthorizedError{Subject: Shown(answer.URL), Status: answer.Status, Sent: answer.Sent}
 }
 
-// Problem is an error for an unexpected answer. Missing describes what status 404 means.
+// Problem is an error for an unexpected answer. Missing describes the meaning of status 404.
 func (a *Answer) Problem(missing string) error {
 	switch {
 	case a.Status == http.StatusNotFound || a.Status == http.StatusGone:
@@ -165,7 +165,7 @@ func (n *Network) redirect(request Request, from *url.URL, location string) (*ur
 	}
 	to, err := from.Parse(location)
 	if err != nil {
-		return nil, refused(from, "it redirects to what is no URL")
+		return nil, refused(from, "it redirects to an address that is not a URL")
 	}
 	to.User, to.Fragment, to.RawFragment = nil, "", ""
 	if from.Scheme == "https" && to.Scheme != "https" {
@@ -195,25 +195,25 @@ func (n *Network) Operation(ctx context.Context) (context.Context, context.Cance
 }
 
 func tookTooLong(limit time.Duration) error {
-	return &silentError{text: fmt.Sprintf("not done within %s", limit)}
+	return &silentError{text: fmt.Sprintf("it did not end within %s", limit)}
 }
 
 func refused(at *url.URL, rule string) error {
 	return &fetch.RefusedError{Subject: Shown(at), Rule: rule}
 }
 
-// unavailable wraps a transport error; a refused address stays a refusal, and an unknown authority has what helps.
+// unavailable wraps a transport error; a refused address stays a refusal, and an unknown authority gets a hint.
 func unavailable(at *url.URL, err error) error {
 	if rule, ok := errors.AsType[*fetch.RefusedError](err); ok {
 		return &fetch.RefusedError{Subject: Shown(at), Rule: rule.Error()}
 	}
 	if _, unknown := errors.AsType[x509.UnknownAuthorityError](err); unknown {
-		err = fmt.Errorf("%w: name its authority by caSecretRef", err)
+		err = fmt.Errorf("%w: set caSecretRef to a Secret with the CA certificate", err)
 	}
 	return &fetch.UnavailableError{Subject: Shown(at), Err: err}
 }
 
-// authorize adds credentials that are meant for the request's host, and says whether it did.
+// authorize adds credentials if they are meant for the request's host, and reports whether it did.
 func authorize(outgoing *http.Request, request Request) bool {
 	credentials := request.Credentials
 	if credentials.BearerToken == "" && credentials.Username == "" && credentials.Password == "" {
@@ -230,8 +230,8 @@ func authorize(outgoing *http.Request, request Request) bool {
 	return true
 }
 
-// MeantFor says whether a reference's credentials may be sent to a host: to the hosts that their
-// Secret names, under the origin's scheme, else to the origin's scheme, host and port.
+// MeantFor reports whether a reference's credentials may be sent to a host: to the hosts that their Secret names,
+// under the origin's scheme, otherwise to the origin's scheme, host and port.
 func MeantFor(credentials fetch.Credentials, origin, target *url.URL) bool {
 	if len(credentials.Hosts) == 0 {
 		return sameOrigin(origin, target)
@@ -241,7 +241,7 @@ func MeantFor(credentials fetch.Credentials, origin, target *url.URL) bool {
 	})
 }
 
-// listed: an entry without a port means the default port, or the origin's own.
+// listed compares a host with an entry. An entry without a port means the default port, or the origin's own.
 func listed(entry string, origin, target *url.URL) bool {
 	host, entryPort, err := net.SplitHostPort(entry)
 	if err != nil {

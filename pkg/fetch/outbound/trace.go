@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/trellis-addons/trellis/pkg/tracing"
+	"github.com/trellis-addons/trellis/pkg/base/tracing"
 )
 
 // Results of requests, in traces.
@@ -14,15 +14,15 @@ const (
 	resultUnexpected  = "unexpected"
 )
 
-// beginRequest begins the span of a request. Of the URL it has the host alone: paths may hold what
-// is between us and the server.
+// beginRequest begins the span of a request. It has only the host of the URL: paths may be secrets between Trellis
+// and the server.
 func beginRequest(ctx context.Context, method string, at *url.URL) *tracing.Span {
 	_, span := tracing.Begin(ctx, tracing.Request, method)
 	span.Set(tracing.Host, at.Host)
 	return span
 }
 
-// endRequest ends a span by the head of the answer; nil: there is none.
+// endRequest ends a span with the head of the answer; nil: there is none.
 func endRequest(span *tracing.Span, answer *http.Response) {
 	if span == nil {
 		return

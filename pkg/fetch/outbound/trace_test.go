@@ -9,14 +9,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/trellis-addons/trellis/pkg/base/tracing"
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
-	"github.com/trellis-addons/trellis/pkg/tracing"
 	"github.com/trellis-addons/trellis/test/collector"
 )
 
-// A request is told by its method, its host and how it ended; nothing of the path, the query, the credentials or the answer is.
+// TestRequestsAreTracedByHostAndStatus: The span of a request has its method, its host and its result, and nothing of
+// the path, the query, the credentials or the answer.
 func TestRequestsAreTracedByHostAndStatus(t *testing.T) {
 	to, ctx, flush := collector.Traced(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

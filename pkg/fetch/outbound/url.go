@@ -18,7 +18,7 @@ func (n *Network) ParseURL(text string) (*url.URL, error) {
 		return nil, &fetch.RefusedError{Subject: "the URL of the source", Rule: "it can't be parsed"}
 	}
 	if parsed.User != nil {
-		return nil, refused(parsed, "the URL holds a user or password; they belong into the Secret of secretRef")
+		return nil, refused(parsed, "the URL holds a user or password; put them into the Secret of secretRef")
 	}
 	if parsed.RawQuery != "" || parsed.ForceQuery || parsed.Fragment != "" {
 		return nil, refused(parsed, "the URL has a query or a fragment")
@@ -38,16 +38,16 @@ func HostOf(text string) string {
 func (n *Network) checkURL(at *url.URL) error {
 	switch {
 	case at.Scheme == "http" && !n.options.AllowInsecure:
-		return refused(at, "plain http is served only with --allow-insecure-sources")
+		return refused(at, "plain http is allowed only with --allow-insecure-sources")
 	case at.Scheme != "https" && at.Scheme != "http":
-		return refused(at, "scheme "+strconv.Quote(at.Scheme)+" is not served; use https")
+		return refused(at, "scheme "+strconv.Quote(at.Scheme)+" is not supported; use https")
 	case at.Opaque != "" || at.Hostname() == "" || strings.HasPrefix(at.Hostname(), "-"):
 		return refused(at, "the URL has no host")
 	case strings.Contains(at.Hostname(), "%"):
 		return refused(at, "the host is an address with a zone")
 	}
 	if _, err := strconv.ParseUint(port(at), 10, 16); err != nil {
-		return refused(at, "the port is no number")
+		return refused(at, "the port is not a number")
 	}
 	return nil
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/registry"
 )
 
-// V30: A manifest that says as much as it can with few bytes is refused before it is decoded, since each "{}," becomes a struct.
+// TestManifestsOfManyElementsAreRefused (V30): A manifest with very many elements in few bytes is refused before it
+// is decoded, since each "{}," becomes a struct.
 func TestManifestsOfManyElementsAreRefused(t *testing.T) {
 	const config = `"config": {}, `
 	fill := func(text string, size int) string { return strings.Repeat(text, size/len(text)) }
@@ -41,15 +42,15 @@ func TestManifestsOfManyElementsAreRefused(t *testing.T) {
 			if test.want == "" && err != nil || test.want != "" && (!isRefused(err) || !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("got %v", err)
 			}
-			if taken > 24<<20 { // the server's copy and what the connection takes included
+			if taken > 24<<20 { // including the server's copy and the memory of the connection
 				t.Errorf("%d MiB were allocated", taken>>20)
 			}
 		})
 	}
 }
 
-// The largest honest manifests: an image of as many layers as docker makes, with an annotation each, and an index of a thousand
-// platforms with an attestation each.
+// TestLargeManifestsAreRead: The largest honest manifests are accepted: an image of as many layers as docker creates,
+// with an annotation each, and an index of a thousand platforms with an attestation each.
 func TestLargeManifestsAreRead(t *testing.T) {
 	digest := "sha256:" + strings.Repeat("a", 64)
 	layers, images := []map[string]any{}, []map[string]any{}
@@ -85,7 +86,8 @@ func TestLargeManifestsAreRead(t *testing.T) {
 	}
 }
 
-// V30: A docker config of many small entries is refused before it is decoded, and one of a thousand registries is read.
+// TestDockerConfigsOfManyElementsAreRefused (V30): A docker config of many small entries is refused before it is
+// decoded, and one of a thousand registries is read.
 func TestDockerConfigsOfManyElementsAreRefused(t *testing.T) {
 	for entries, fits := range map[int]bool{1000: true, 100_000: false} {
 		var config strings.Builder

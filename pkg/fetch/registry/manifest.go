@@ -30,7 +30,7 @@ type Manifest struct {
 
 var imageTypes = []string{MediaTypeImage, MediaTypeDockerImage}
 
-// IsImage says whether a media type is that of an image's manifest.
+// IsImage reports whether a media type is the one of an image's manifest.
 func IsImage(mediaType string) bool { return slices.Contains(imageTypes, mediaType) }
 
 // elementsLimit bounds the elements of a JSON document before it is decoded: "{}," becomes a struct of
@@ -45,7 +45,7 @@ func (s *Session) readManifest(content []byte, digest, contentType string) (*Man
 	}
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(content, &fields) != nil {
-		return nil, s.refused(digest, "its manifest is no JSON")
+		return nil, s.refused(digest, "its manifest is not JSON")
 	}
 	kind, err := s.kind(fields, digest, contentType)
 	if err != nil {
@@ -74,13 +74,13 @@ func (s *Session) readManifest(content []byte, digest, contentType string) (*Man
 func (s *Session) kind(fields map[string]json.RawMessage, digest, contentType string) (string, error) {
 	sent, own := mediaType(contentType), ""
 	if raw, ok := fields["mediaType"]; ok && json.Unmarshal(raw, &own) != nil {
-		return "", s.refused(digest, "its media type is no text")
+		return "", s.refused(digest, "its media type is not a string")
 	}
 	switch {
 	case own == "" && sent == "":
-		return "", s.refused(digest, "its manifest does not say what it is")
+		return "", s.refused(digest, "its manifest has no media type")
 	case own != "" && sent != "" && own != sent:
-		return "", s.refused(digest, "its manifest says another media type than the registry")
+		return "", s.refused(digest, "its manifest has another media type than the registry's answer")
 	case own == "":
 		own = sent
 	}
@@ -98,7 +98,7 @@ func mediaType(header string) string {
 	return sent
 }
 
-// has looks for fields without regard to case, as the decoder does.
+// has finds fields without regard to case, as the decoder does.
 func has(fields map[string]json.RawMessage, names ...string) bool {
 	for field := range fields {
 		if slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, field) }) {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 
+	"github.com/trellis-addons/trellis/pkg/base/text"
 	"github.com/trellis-addons/trellis/pkg/fetch"
-	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 const referenceLimit = 1024
@@ -32,7 +32,7 @@ func (r Repository) String() string { return r.Host + "/" + r.Name }
 
 func (r Repository) root() *url.URL { return &url.URL{Scheme: "https", Host: r.Host, Path: "/"} }
 
-// Word is the tag or digest to ask for.
+// Word is the tag or digest to request.
 func (r Reference) Word() string { return cmp.Or(r.Digest, r.Tag) }
 
 // digestPattern excludes other algorithms than SHA-256, which are allowed but not used.
@@ -45,18 +45,18 @@ var (
 	namePattern = regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
 )
 
-// IsDigest says whether a text is a supported digest.
+// IsDigest reports whether a text is a supported digest.
 func IsDigest(text string) bool { return digestPattern.MatchString(text) }
 
-// Parse reads [host/]name:tag, [host/]name@sha256:…, or both. There is no default tag: nobody would
-// notice a change of its image. Without host it is an image of Docker Hub.
+// Parse reads [host/]name:tag, [host/]name@sha256:…, or both. There is no default tag: a change of its image would go
+// unnoticed. Without host it is an image of Docker Hub.
 func Parse(text string) (Reference, error) {
 	if len(text) > referenceLimit || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
 		return Reference{}, refusedReference(text, "it is too long, or has characters that no reference has")
 	}
 	parsed, err := name.ParseReference(text, name.WeakValidation)
 	if err != nil {
-		return Reference{}, refusedReference(text, "it is no reference of an image")
+		return Reference{}, refusedReference(text, "it is not a reference of an image")
 	}
 	bare := WithoutRevision(text)
 	read := Reference{Repository: Repository{Host: parsed.Context().RegistryStr(), Name: parsed.Context().RepositoryStr()}}
@@ -70,13 +70,13 @@ func Parse(text string) (Reference, error) {
 	case read.Word() == "":
 		return Reference{}, refusedReference(text, "it has neither tag nor digest")
 	case read.Digest != "" && !IsDigest(read.Digest):
-		return Reference{}, refusedReference(text, "its digest is no SHA-256")
+		return Reference{}, refusedReference(text, "its digest is not a SHA-256")
 	case read.Tag != "" && !tagPattern.MatchString(read.Tag):
-		return Reference{}, refusedReference(text, "its tag is none")
+		return Reference{}, refusedReference(text, "its tag is not valid")
 	case !hostPattern.MatchString(read.Repository.Host):
-		return Reference{}, refusedReference(text, "its host is no name or address")
+		return Reference{}, refusedReference(text, "its host is not a name or address")
 	case !namePattern.MatchString(read.Repository.Name):
-		return Reference{}, refusedReference(text, "its name has other parts than lower-case letters, digits and single separators")
+		return Reference{}, refusedReference(text, "its name has parts other than lower-case letters, digits and single separators")
 	}
 	return read, nil
 }
@@ -93,7 +93,7 @@ func WithoutRevision(text string) string {
 func refusedReference(reference, rule string) error {
 	const shown = 120
 	if at := strings.LastIndexByte(reference, '@'); at >= 0 && !strings.HasPrefix(reference[at:], "@sha") {
-		reference = "…" + reference[at:] // the text before may be a password
+		reference = "…" + reference[at:] // the text before it may be a password
 	}
 	return &fetch.RefusedError{Subject: fmt.Sprintf("image %q", text.Cut(reference, shown)), Rule: rule}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/registry"
 )
 
-// AC13: References of images that can be read in two ways are refused.
+// TestReferencesAreReadInOneWay (AC13): Ambiguous references of images are refused.
 func TestReferencesAreReadInOneWay(t *testing.T) {
 	digest := "sha256:" + strings.Repeat("0a", 32)
 	for text, want := range map[string]registry.Reference{

@@ -26,7 +26,7 @@ const (
 	given          = "canary-token"
 )
 
-// open makes a session that reaches the servers of a test.
+// open creates a session that reaches the servers of a test.
 func open(t *testing.T, host, name string, credentials fetch.Credentials) *registry.Session {
 	t.Helper()
 	network := outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback})
@@ -38,7 +38,7 @@ func open(t *testing.T, host, name string, credentials fetch.Credentials) *regis
 	return session
 }
 
-// trusting is credentials for servers of a test.
+// trusting adds the certificates of a test's servers to credentials.
 func trusting(credentials fetch.Credentials, servers ...*fetchtest.Server) fetch.Credentials {
 	for _, server := range servers {
 		credentials.CA = append(credentials.CA, server.CA...)
@@ -63,7 +63,7 @@ func noCanary(t *testing.T, err error) {
 	}
 }
 
-// guard asks for a token that the realm gives; its own place stands for {host}.
+// guard requires a token from the realm; {host} is replaced by its own place.
 func guard(realm func() string) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -82,8 +82,7 @@ func guard(realm func() string) func(http.Handler) http.Handler {
 	}
 }
 
-// giveToken gives a token for user and password, or for a refresh token, and for the right scope
-// only.
+// giveToken issues a token for user and password, or for a refresh token, and only for the right scope.
 func giveToken(w http.ResponseWriter, r *http.Request) {
 	name, word, _ := r.BasicAuth()
 	_ = r.ParseForm()
@@ -161,7 +160,8 @@ func TestDockerConfigTakesTheLongestKey(t *testing.T) {
 	}
 }
 
-// AC19: A Secret whose docker config is none is refused, and not repeated.
+// TestDockerConfigsThatAreNoneAreRefused (AC19): A Secret with an invalid docker config is refused, and its content
+// is not in the error.
 func TestDockerConfigsThatAreNoneAreRefused(t *testing.T) {
 	for _, config := range []string{`canary`, `{"auths": {"r.example.com": {"auth": "canary"}}}`, `{"auths": {"r.example.com": {"auth": "Y2FuYXJ5"}}}`, `[]`} {
 		_, err := registry.Open(nil, registry.Repository{Host: "r.example.com", Name: "x"}, fetch.Credentials{DockerConfig: []byte(config)})
@@ -201,7 +201,8 @@ func TestBasicLogin(t *testing.T) {
 	}
 }
 
-// V27: A token service on another host gets credentials only where the Secret names it.
+// TestCredentialsGoToNoRealmOnAnotherHost (V27): A token service on another host gets credentials only if the Secret
+// names it.
 func TestCredentialsGoToNoRealmOnAnotherHost(t *testing.T) {
 	realm := fetchtest.Serve(t, http.HandlerFunc(giveToken))
 	server := fetchtest.ServeRegistry(t, guard(at(realm.URL+"/token")))
@@ -239,7 +240,7 @@ func TestCredentialsGoToNoRealmOnAnotherHost(t *testing.T) {
 	}
 }
 
-// Docker Hub makes its tokens on another host, for everybody.
+// TestAnonymousTokens: Docker Hub issues its tokens on another host, for all users.
 func TestAnonymousTokens(t *testing.T) {
 	realm := fetchtest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, `{"token": %q}`, given) }))
 	server := fetchtest.ServeRegistry(t, guard(at(realm.URL+"/token?account=x")))
@@ -249,7 +250,7 @@ func TestAnonymousTokens(t *testing.T) {
 	}
 }
 
-// V27: A token service that is no https URL is refused.
+// TestOddRealmsAreRefused (V27): A token service without an https URL is refused.
 func TestOddRealmsAreRefused(t *testing.T) {
 	for _, realm := range []string{
 		"http://{host}/token", "file:///etc/passwd", "https://u:p@{host}/token", "https://169.254.169.254/token", "//{host}", "", "::",
@@ -270,7 +271,8 @@ func TestOddRealmsAreRefused(t *testing.T) {
 	}
 }
 
-// V28: The host that a registry redirects to gets no token and no password, whatever it asks.
+// TestRedirectsOfRegistriesGetNoCredentials (V28): The host that a registry redirects to gets no token and no
+// password, even if it requests them.
 func TestRedirectsOfRegistriesGetNoCredentials(t *testing.T) {
 	for why, answer := range map[string]http.HandlerFunc{
 		"asks for a token": func(w http.ResponseWriter, r *http.Request) {
@@ -342,7 +344,7 @@ func TestBlobsOnAnotherHost(t *testing.T) {
 	}
 }
 
-// endless answers for ever.
+// endless sends an answer without end.
 func endless(w http.ResponseWriter, start, piece string) {
 	_, _ = io.WriteString(w, start)
 	for {
@@ -352,7 +354,7 @@ func endless(w http.ResponseWriter, start, piece string) {
 	}
 }
 
-// V30: What a registry answers without end is cut off.
+// TestEndlessAnswersOfRegistriesEnd (V30): An endless answer of a registry is cut off.
 func TestEndlessAnswersOfRegistriesEnd(t *testing.T) {
 	var written atomic.Int64
 	piece := strings.Repeat(`"x",`, 1<<14)
@@ -385,7 +387,7 @@ func TestEndlessAnswersOfRegistriesEnd(t *testing.T) {
 		if err := ask(open(t, host, "x", trusting(fetch.Credentials{}, server))); !isRefused(err) {
 			t.Errorf("%s: got %v", why, err)
 		}
-		if read := written.Load(); read > 32<<20 { // buffers on the way included
+		if read := written.Load(); read > 32<<20 { // including buffers on the way
 			t.Errorf("%s: the server got rid of %d MiB", why, read>>20)
 		}
 	}
@@ -402,7 +404,7 @@ func (c counter) Write(content []byte) (int, error) {
 	return written, err
 }
 
-// V31: Bytes that are not those of their digest are refused.
+// TestBytesOfAnotherDigestAreRefused (V31): Bytes that do not match their digest are refused.
 func TestBytesOfAnotherDigestAreRefused(t *testing.T) {
 	server := fetchtest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", registry.MediaTypeImage)
@@ -423,7 +425,7 @@ func TestBytesOfAnotherDigestAreRefused(t *testing.T) {
 	}
 }
 
-// V33: A document that is index and manifest at once is refused.
+// TestManifestsThatAreTwoThingsAreRefused (V33): A document that is both index and manifest is refused.
 func TestManifestsThatAreTwoThingsAreRefused(t *testing.T) {
 	image, index := `"config": {}, "layers": []`, `"manifests": []`
 	for _, test := range []struct {
@@ -468,7 +470,7 @@ func TestManifestsThatAreTwoThingsAreRefused(t *testing.T) {
 	}
 }
 
-// AC24: A registry that is busy is asked again later, and not at once.
+// TestStatusesThatMayPassAreNotRepeated (AC24): A request to a busy registry is repeated later, and not at once.
 func TestStatusesThatMayPassAreNotRepeated(t *testing.T) {
 	for _, status := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusInternalServerError} {
 		server := fetchtest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

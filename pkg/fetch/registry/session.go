@@ -13,8 +13,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 )
 
-// manifestLimit bounds a manifest or index in bytes. Registries take 4 MiB; those of images and charts
-// have some KiB, and an index of a thousand platforms has half a MiB.
+// manifestLimit bounds a manifest or index in bytes. Registries accept 4 MiB; manifests of images and charts have
+// some KiB, and an index of a thousand platforms has half a MiB.
 const manifestLimit = 1 << 20
 
 // Session reads one repository for one Resolve or Fetch. It is not safe for concurrent use.
@@ -24,12 +24,12 @@ type Session struct {
 	credentials fetch.Credentials
 	login       login
 
-	token  string // what the realm gave
-	basic  bool   // the registry wants user and password themselves
+	token  string // from the realm
+	basic  bool   // the registry requires user and password directly
 	denied string // the realm that the credentials are not for
 }
 
-// Open makes a session without sending anything.
+// Open creates a session without sending anything.
 func Open(network *outbound.Network, repository Repository, credentials fetch.Credentials) (*Session, error) {
 	login, err := loginFor(credentials, repository)
 	if err != nil {
@@ -38,7 +38,7 @@ func Open(network *outbound.Network, repository Repository, credentials fetch.Cr
 	return &Session{network: network, repository: repository, credentials: credentials, login: login, token: login.bearer}, nil
 }
 
-// Manifest asks for a manifest by tag or digest.
+// Manifest gets a manifest by tag or digest.
 func (s *Session) Manifest(ctx context.Context, word string) (*Manifest, error) {
 	answer, err := s.get(ctx, "manifests/"+word, manifestLimit)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *Session) Manifest(ctx context.Context, word string) (*Manifest, error) 
 	}
 	digest := fmt.Sprintf("sha256:%x", sha256.Sum256(content))
 	if IsDigest(word) && digest != word {
-		return nil, s.refused(word, "the registry gives other content for this digest")
+		return nil, s.refused(word, "the registry has other content for this digest")
 	}
 	return s.readManifest(content, digest, answer.Header.Get("Content-Type"))
 }
@@ -66,7 +66,7 @@ func (s *Session) Manifest(ctx context.Context, word string) (*Manifest, error) 
 // Blob downloads at most limit bytes and checks the digest; after an error they are invalid.
 func (s *Session) Blob(ctx context.Context, digest string, limit int64, into io.Writer) error {
 	if !IsDigest(digest) {
-		return s.refused("", "what it names a blob by is no SHA-256")
+		return s.refused("", "the digest of a blob is not a SHA-256")
 	}
 	answer, err := s.get(ctx, "blobs/"+digest, limit)
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *Session) Blob(ctx context.Context, digest string, limit int64, into io.
 		return err
 	}
 	if fmt.Sprintf("sha256:%x", hasher.Sum(nil)) != digest {
-		return s.refused(digest, "the registry gives other content for this digest")
+		return s.refused(digest, "the registry has other content for this digest")
 	}
 	return nil
 }
@@ -96,7 +96,7 @@ func (s *Session) get(ctx context.Context, what string, limit int64) (*outbound.
 		return answer, err
 	}
 	answer.Body.Close()
-	// Only the registry itself may ask for credentials, and only once.
+	// Only the registry itself may request credentials, and only once.
 	if !isAt(answer.URL, s.repository.root()) || s.token != "" || s.basic {
 		return nil, s.unauthorized(answer)
 	}
@@ -117,7 +117,7 @@ func (s *Session) get(ctx context.Context, what string, limit int64) (*outbound.
 func (s *Session) unauthorized(answer *outbound.Answer) error {
 	if s.denied != "" {
 		return &fetch.RefusedError{Subject: s.repository.String(), Rule: fmt.Sprintf(
-			"the registry lets %q make its tokens, and credentials are sent there only if the Secret's hosts name it", s.denied)}
+			"the registry gets its tokens from %q, and credentials are sent there only if annotation hosts of the Secret lists it", s.denied)}
 	}
 	return &fetch.UnauthorizedError{Subject: outbound.Shown(answer.URL), Status: answer.Status, Sent: answer.Sent && !s.login.isEmpty()}
 }

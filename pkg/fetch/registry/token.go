@@ -66,7 +66,7 @@ func (s *Session) logIn(ctx context.Context, headers []string) error {
 func (s *Session) getToken(ctx context.Context, asked challenge) error {
 	realm, err := url.Parse(asked.realm)
 	if err != nil || realm.User != nil || realm.Fragment != "" || len(asked.realm) > referenceLimit {
-		return s.refused("", "the registry names no place where tokens are made")
+		return s.refused("", "the registry names no address that issues tokens")
 	}
 	request, err := s.tokenRequest(realm, asked.service)
 	if err != nil {
@@ -87,13 +87,13 @@ func (s *Session) getToken(ctx context.Context, asked challenge) error {
 		AccessToken string `json:"access_token"`
 	}
 	if err := json.NewDecoder(answer.Body).Decode(&given); err != nil {
-		return &fetch.RefusedError{Subject: outbound.Shown(answer.URL), Rule: "it gives no token, or too much"}
+		return &fetch.RefusedError{Subject: outbound.Shown(answer.URL), Rule: "it issues no token, or one that is too long"}
 	}
 	s.token = cmp.Or(given.Token, given.AccessToken)
 	return nil
 }
 
-// tokenRequest sends user and password by GET or a refresh token by POST, only where allowed.
+// tokenRequest sends user and password by GET or a refresh token by POST, only if allowed.
 func (s *Session) tokenRequest(realm *url.URL, service string) (outbound.Request, error) {
 	origin := s.repository.root()
 	scope := "repository:" + s.repository.Name + ":pull"
@@ -115,7 +115,7 @@ func (s *Session) tokenRequest(realm *url.URL, service string) (outbound.Request
 	at := *realm
 	query, err := url.ParseQuery(realm.RawQuery)
 	if err != nil {
-		return outbound.Request{}, s.refused("", "the registry names no place where tokens are made")
+		return outbound.Request{}, s.refused("", "the registry names no address that issues tokens")
 	}
 	query.Set("scope", scope)
 	if service != "" {
@@ -176,7 +176,7 @@ func fromDockerConfig(content []byte, repository Repository) (login, error) {
 	if strictyaml.Elements(content) > elementsLimit {
 		return login{}, refusedConfig(fmt.Sprintf("it has more than %d elements", elementsLimit))
 	}
-	if json.Unmarshal(content, &config) != nil { // whose error may quote it
+	if json.Unmarshal(content, &config) != nil { // its error may quote the config
 		return login{}, refusedConfig("it can't be read")
 	}
 	var best *dockerAuth

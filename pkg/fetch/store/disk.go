@@ -13,8 +13,9 @@ import (
 	"time"
 	"weak"
 
+	"github.com/trellis-addons/trellis/pkg/base/times"
+	"github.com/trellis-addons/trellis/pkg/base/turns"
 	"github.com/trellis-addons/trellis/pkg/fetch"
-	"github.com/trellis-addons/trellis/pkg/times"
 )
 
 const (
@@ -24,33 +25,42 @@ const (
 
 type disk struct {
 	folder         string
+	decoding       turns.Turns
 	limit, largest int64
 	keeps          func(name string) bool
 
 	mu       sync.Mutex
 	contents map[string]*content // by digest
-	// kept is the size of all content, held that of all holds. Both together never exceed the limit.
+	// kept is the sum of counts of all content, held the size of all holds. Together they never exceed the limit.
 	kept, held int64
-	holds      []*hold       // of the fetches under way, the oldest first
-	freed      chan struct{} // is closed when a hold gives space back
-	collect    func() time.Duration
-	nextLook   time.Time // when readers that ended may be looked for again
+	holds      []*hold       // of the running fetches, the oldest first
+	freed      chan struct{} // is closed when a hold returns space
+	nextLook   time.Time     // when to check next for readers that ended
+	moved      int           // number of evicted contents
 	index      *index
-	late       *time.Timer // writes the index for what can wait
+	late       *time.Timer // writes the index; nil if the index is complete
+
+	writing sync.Mutex // is held while the index is written, instead of mu
+	// These take long and run without mu, which all requests for content need.
+	collect func() time.Duration
+	remove  func(path string) error
+	// removals are those that no caller waits for.
+	removals sync.WaitGroup
 }
 
 type content struct {
-	size  int64
-	used  time.Time
-	owner string
-	root  weak.Pointer[os.Root] // opened at use; what snapshots have of it is being read
+	digest string
+	size   int64
+	used   time.Time
+	owner  string
+	root   weak.Pointer[os.Root] // opened at use; parts in snapshots are being read
 }
 
 // openDisk reads the index, empties the work folder, and removes content that is not in the index.
 func openDisk(options Options) (*disk, error) {
 	d := &disk{
-		folder: options.Folder, limit: options.MaxBytes, largest: largest, keeps: options.Keeps,
-		contents: map[string]*content{}, freed: make(chan struct{}), collect: collect,
+		decoding: turns.Turns{Each: ownerDecoding}, folder: options.Folder, limit: options.MaxBytes, largest: largest, keeps: options.Keeps,
+		contents: map[string]*content{}, freed: make(chan struct{}), collect: collect, remove: removeAll,
 	}
 	for _, folder := range []string{contentFolder, workFolder} {
 		if err := os.MkdirAll(filepath.Join(d.folder, folder), 0o700); err != nil {
@@ -62,7 +72,8 @@ func openDisk(options Options) (*disk, error) {
 		return nil, err
 	}
 	err = errors.Join(d.clean(workFolder, nil), d.clean(contentFolder, d.adopt))
-	return d, errors.Join(err, d.evict(time.Now(), d.limit, nil))
+	d.index.Contents = nil // they are in d.contents
+	return d, errors.Join(err, d.discard(d.evict(time.Now(), d.limit, nil)))
 }
 
 func (d *disk) clean(folder string, keep func(name string) bool) error {
@@ -83,8 +94,7 @@ func (d *disk) clean(folder string, keep func(name string) bool) error {
 func (d *disk) adopt(name string) bool {
 	known, ok := d.index.Contents["sha256:"+name]
 	if ok {
-		d.contents["sha256:"+name] = &content{size: known.Size, used: times.Past(known.Used, time.Now()), owner: known.Owner}
-		d.kept += known.Size
+		d.keep(&content{digest: "sha256:" + name, size: known.Size, used: times.Past(known.Used, time.Now()), owner: known.Owner})
 	}
 	return ok
 }
@@ -101,7 +111,7 @@ func (d *disk) has(digest string) bool {
 	return d.contents[digest] != nil
 }
 
-// open returns the content as a file system that nothing leads out of.
+// open returns the content as a file system without a way out.
 func (d *disk) open(digest string, now time.Time) (fs.FS, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -113,8 +123,9 @@ func (d *disk) open(digest string, now time.Time) (fs.FS, bool) {
 	if root == nil {
 		var err error
 		if root, err = os.OpenRoot(d.path(digest)); err != nil {
-			delete(d.contents, digest) // removed from the disk; it is fetched again
-			d.kept -= found.size
+			if gone, ok := d.takeOut(found); ok { // it is fetched again
+				d.removals.Go(func() { _ = d.discard([]leaving{gone}) })
+			}
 			return nil, false
 		}
 		found.root = weak.Make(root)
@@ -123,7 +134,7 @@ func (d *disk) open(digest string, now time.Time) (fs.FS, bool) {
 	return root.FS(), true
 }
 
-// bring lets source fill a new folder, and stores that by its digest. Size is that of its files.
+// bring lets source fill a new folder, and stores it by its digest. Size is the size of its files.
 func (d *disk) bring(ctx context.Context, owner string, source fetching) (digest string, size int64, err error) {
 	hold := d.begin(owner)
 	defer d.end(hold)
@@ -143,20 +154,20 @@ func (d *disk) bring(ctx context.Context, owner string, source fetching) (digest
 		return "", 0, err
 	}
 	if !digestPattern.MatchString(digest) {
-		return "", 0, fmt.Errorf("digest %q is no SHA-256", digest)
+		return "", 0, fmt.Errorf("digest %q is not a SHA-256", digest)
 	}
 	size, entries, err := seal(fresh)
 	if err != nil {
 		return "", 0, err
 	}
 	sealed := &content{size: size + (entries+1)*fetch.EntryCost, owner: owner}
-	if err := d.reserve(ctx, hold, max(0, sealed.size-hold.used)); err != nil { // of what came past the space
+	if err := d.reserve(ctx, hold, max(0, d.counts(sealed)-hold.used)); err != nil { // bytes that were not counted by the space
 		return "", 0, err
 	}
 	return digest, size, d.store(digest, fresh, sealed, hold)
 }
 
-// fetching fills a folder within the context's space, and returns the digest of what it put there.
+// fetching fills a folder within the context's space, and returns the digest of its content.
 type fetching func(ctx context.Context, folder string) (digest string, err error)
 
 // store moves a filled folder to its place, unless equal content exists.
@@ -168,7 +179,7 @@ func (d *disk) store(digest, fresh string, sealed *content, hold *hold) error {
 		found.used = sealed.used
 		return nil
 	}
-	if err := removeAll(d.path(digest)); err != nil {
+	if err := move(d.path(digest), fresh+"-former"); err != nil { // is removed with the work
 		return err
 	}
 	if err := os.Rename(fresh, d.path(digest)); err != nil {
@@ -177,29 +188,47 @@ func (d *disk) store(digest, fresh string, sealed *content, hold *hold) error {
 	if err := os.Chmod(d.path(digest), 0o500); err != nil {
 		return err
 	}
-	d.contents[digest] = sealed
-	d.kept += sealed.size
-	d.giveBack(hold, sealed.size)
-	return d.writeIndex()
+	sealed.digest = digest
+	d.keep(sealed)
+	d.giveBack(hold, d.counts(sealed))
+	d.writeLater()
+	return nil
 }
 
-// full turns a full disk into an error that says so, and removes all unused content. The store's
-// limit exceeds its disk, or something else filled that.
+// move takes a sealed folder out of its place, if it is there.
+func move(from, to string) error {
+	err := os.Chmod(from, 0o700)
+	if err == nil {
+		err = os.Rename(from, to)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// full turns the error of a full disk into one that names it, and removes all unused content. The store's limit
+// exceeds its disk, or other data filled the disk.
 func (d *disk) full(err error, now time.Time) error {
 	if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
 		return err
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	d.collect()
-	_ = d.evict(now, 0, nil) // what stays is tried again at the next one
+	d.mu.Lock()
+	gone := d.evict(now, 0, nil)
+	d.mu.Unlock()
+	_ = d.discard(gone) // the rest is tried again at the next one
 	return &fetch.UnavailableError{Subject: "the content store", Err: errDiskFull}
 }
 
-func (d *disk) size() int64 {
+// size is the space of the stored content on the disk, in bytes.
+func (d *disk) size() (bytes int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.kept
+	for _, content := range d.contents {
+		bytes += content.size
+	}
+	return bytes
 }
 
 // seal makes everything below the folder read-only, and returns its size and number. The folder itself

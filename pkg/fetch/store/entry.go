@@ -5,11 +5,12 @@ import (
 	"crypto/sha256"
 	"time"
 
-	"github.com/trellis-addons/trellis/pkg/backoff"
+	"github.com/trellis-addons/trellis/pkg/base/backoff"
 	"github.com/trellis-addons/trellis/pkg/fetch"
 )
 
-// entryKey has the owner too: a check waits in its owner's turn, and what an owner asks for early must not make others wait in it.
+// entryKey has the owner too: a check waits in its owner's turn, and the early request of one owner must not make
+// others wait in that turn.
 type entryKey struct {
 	reference [sha256.Size]byte
 	owner     string
@@ -24,7 +25,7 @@ type entry struct {
 	host      string
 
 	revision fetch.Revision // of the last successful check
-	digest   string         // of its content; "" while it was never fetched
+	digest   string         // of its content; "" if it was never fetched
 	checked  time.Time      // when that check was
 	// confirmed: this process made that check
 	confirmed bool
@@ -35,7 +36,7 @@ type entry struct {
 	failures int   // in a row
 	must     bool  // a check was requested; Get waits for it
 	again    bool  // a check was requested while one ran, which may have its answer already
-	recalls  bool  // what an earlier process knew is still to be read
+	recalls  bool  // the record of an earlier process must still be read
 	awaited  bool  // a Get returned ErrPending or an error
 
 	queued, running bool
@@ -45,7 +46,7 @@ type entry struct {
 type waiter struct {
 	wake     func()
 	until    time.Time
-	interval time.Duration // that it asked for; 0: the store's
+	interval time.Duration // that it requested; 0: the store's
 }
 
 func (e *entry) ask(now time.Time, subscriber string, wake func(), interval time.Duration) {
@@ -88,7 +89,7 @@ func (e *entry) toWake(now time.Time) []func() {
 	return wakes
 }
 
-// fresh: the last check counts while somebody asks; one of an earlier process for two intervals.
+// fresh: the last check counts while a caller needs it; a check of an earlier process counts for two intervals.
 func (e *entry) fresh(now time.Time, interval time.Duration) bool {
 	if e.digest == "" || e.checked.IsZero() {
 		return false

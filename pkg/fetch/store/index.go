@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"sync"
@@ -24,10 +25,11 @@ const (
 	indexFormat = 1
 	// stretching makes guessing a password from the index slow.
 	stretching = 200_000
-	// lateWrite is how long a check without changes may wait for the disk.
+	// lateWrite is the time that changes wait before they are written: the index is not written for each.
 	lateWrite = 5 * time.Second
-	// recordLifetime is how long an unused reference stays in the index.
+	// recordLifetime is the time that an unused reference stays in the index.
 	recordLifetime = 30 * 24 * time.Hour
+	mostRecords    = 4 * mostContents // any of them: many references can lead to one content
 )
 
 type index struct {
@@ -64,7 +66,7 @@ func readIndex(path string, kinds fetch.Kinds) (*index, error) {
 	if err != nil || json.Unmarshal(content, read) != nil || read.Format != indexFormat || len(read.Salt) != sha256.Size {
 		read = &index{Format: indexFormat, Salt: make([]byte, sha256.Size)}
 		if _, err := rand.Read(read.Salt); err != nil {
-			return nil, fmt.Errorf("make salt: %w", err)
+			return nil, fmt.Errorf("creating salt: %w", err)
 		}
 	}
 	if read.Records == nil {
@@ -89,7 +91,7 @@ func (i *index) name(reference fetch.Reference) (string, error) {
 	return hex.EncodeToString(hasher.Sum(nil)), nil
 }
 
-// isPrepared says whether name is fast for these credentials.
+// isPrepared reports whether name is fast for these credentials.
 func (i *index) isPrepared(credentials fetch.Credentials) bool {
 	if !credentials.IsSecret() {
 		return true
@@ -99,7 +101,7 @@ func (i *index) isPrepared(credentials fetch.Credentials) bool {
 	return i.stretched[credentials.Identity()] != nil
 }
 
-// prepare hashes credentials slowly, once: names on disk must resist guessing.
+// prepare computes the slow hash of credentials, once: names on disk must resist guessing.
 func (i *index) prepare(credentials fetch.Credentials) error {
 	if i.isPrepared(credentials) {
 		return nil
@@ -115,7 +117,7 @@ func (i *index) prepare(credentials fetch.Credentials) error {
 	return nil
 }
 
-// record returns the last result for a reference. False: none, or its content is gone.
+// record returns the last result for a reference. False: none, or its content was removed.
 func (d *disk) record(reference fetch.Reference) (record, bool) {
 	name, err := d.index.name(reference)
 	if err != nil {
@@ -127,7 +129,7 @@ func (d *disk) record(reference fetch.Reference) (record, bool) {
 	return found, ok && d.contents[found.Digest] != nil
 }
 
-// remember records a result. Changes are written at once, others later: losing them costs a check.
+// remember records a result.
 func (d *disk) remember(reference fetch.Reference, found record) {
 	name, err := d.index.name(reference)
 	if err != nil {
@@ -135,37 +137,23 @@ func (d *disk) remember(reference fetch.Reference, found record) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	old := d.index.Records[name]
 	d.index.Records[name] = found
-	if old.Revision != found.Revision || old.Digest != found.Digest {
-		_ = d.writeIndex() // a restart would fetch again; nothing else depends on it
-		return
-	}
+	d.writeLater()
+}
+
+// writeLater writes the index after a while, with all changes until then. A restart before that fetches again. The
+// lock is held.
+func (d *disk) writeLater() {
 	if d.late == nil {
-		d.late = time.AfterFunc(lateWrite, func() {
-			d.mu.Lock()
-			defer d.mu.Unlock()
-			_ = d.writeIndex()
-		})
+		d.late = time.AfterFunc(lateWrite, func() { _ = d.writeIndex() })
 	}
 }
 
-// writeIndex replaces the file. The lock is held.
+// writeIndex replaces the file. Neither lock is held.
 func (d *disk) writeIndex() error {
-	if d.late != nil {
-		d.late.Stop()
-		d.late = nil
-	}
-	d.index.Contents = map[string]contentState{}
-	for digest, content := range d.contents {
-		d.index.Contents[digest] = contentState{Size: content.size, Used: content.used, Owner: content.owner}
-	}
-	for name, record := range d.index.Records {
-		if d.contents[record.Digest] == nil || time.Since(record.Checked) > recordLifetime {
-			delete(d.index.Records, name)
-		}
-	}
-	content, err := json.Marshal(d.index)
+	d.writing.Lock()
+	defer d.writing.Unlock()
+	content, err := json.Marshal(d.snapshot())
 	if err != nil {
 		return err
 	}
@@ -176,8 +164,26 @@ func (d *disk) writeIndex() error {
 	return os.Rename(fresh, filepath.Join(d.folder, indexFile))
 }
 
-func (d *disk) close() error {
+// snapshot is the index in the form to write, without records that are no longer needed.
+func (d *disk) snapshot() *index {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.writeIndex()
+	if d.late != nil {
+		d.late.Stop()
+		d.late = nil
+	}
+	left := mostRecords
+	found := &index{Format: d.index.Format, Salt: d.index.Salt, Contents: map[string]contentState{}}
+	for digest, content := range d.contents {
+		found.Contents[digest] = contentState{Size: content.size, Used: content.used, Owner: content.owner}
+	}
+	maps.DeleteFunc(d.index.Records, func(_ string, one record) bool {
+		useful := d.contents[one.Digest] != nil && time.Since(one.Checked) <= recordLifetime && left > 0
+		if useful {
+			left--
+		}
+		return !useful
+	})
+	found.Records = maps.Clone(d.index.Records)
+	return found
 }

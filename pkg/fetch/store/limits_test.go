@@ -78,7 +78,7 @@ func TestMirrorsServeEveryFetch(t *testing.T) {
 	}
 }
 
-// AC24: The store waits as long as the server asks.
+// TestStoreWaitsAsTheServerAsks (AC24): The store waits as long as the server requests.
 func TestStoreWaitsAsTheServerAsks(t *testing.T) {
 	var busy atomic.Bool
 	busy.Store(true)
@@ -100,7 +100,7 @@ func TestStoreWaitsAsTheServerAsks(t *testing.T) {
 	if unavailable, ok := errors.AsType[*fetch.UnavailableError](err); !ok || unavailable.RetryAfter != 5*time.Minute {
 		t.Fatalf("got %v", err)
 	}
-	for i := range 50 { // others that ask the same host are not let through either
+	for i := range 50 { // no other request to the same host is sent either
 		other := reference
 		other.Location = git.Location{Remote: repository.URL, Branch: fetch.Selector(fmt.Sprintf("b%d", i))}
 		if _, err := await(t, opened, other); err == nil {
@@ -115,13 +115,13 @@ func TestStoreWaitsAsTheServerAsks(t *testing.T) {
 	}
 }
 
-// failing is a source whose fetch goes wrong as a test says.
+// failing is a source whose fetch fails as a test sets.
 type failing struct {
 	*git.Source
 	problem atomic.Pointer[error]
 }
 
-// Fetch fails, or does as the real one does.
+// Fetch fails, or calls the real one.
 func (f *failing) Fetch(
 	ctx context.Context, reference fetch.Reference, revision fetch.Revision, folder string,
 ) (string, error) {
@@ -131,7 +131,7 @@ func (f *failing) Fetch(
 	return f.Source.Fetch(ctx, reference, revision, folder)
 }
 
-// AC30: With a full disk a fetch fails cleanly, and what is there stays.
+// TestFullDiskKeepsWhatIsThere (AC30): With a full disk a fetch fails cleanly, and existing content stays.
 func TestFullDiskKeepsWhatIsThere(t *testing.T) {
 	server := fetchtest.ServeGit(t)
 	first, second := server.Repository(t, "first"), server.Repository(t, "second")
@@ -171,14 +171,14 @@ func TestFullDiskKeepsWhatIsThere(t *testing.T) {
 	}
 }
 
-// dirty leaves half of a fetch behind, the first time.
+// dirty is a source that leaves half of a fetch, the first time.
 type dirty struct {
 	*git.Source
 	folders []string
-	found   []int // entries of the folder when it was handed out
+	found   []int // entries of the folder at the start of the fetch
 }
 
-// Fetch looks at what it is given before it does its work.
+// Fetch lists the given folder before it fetches.
 func (d *dirty) Fetch(
 	ctx context.Context, reference fetch.Reference, revision fetch.Revision, folder string,
 ) (string, error) {
@@ -190,10 +190,11 @@ func (d *dirty) Fetch(
 	if err := os.Symlink("/etc", filepath.Join(folder, "x")); err != nil {
 		return "", err
 	}
-	return "", &fetch.UnavailableError{Subject: "the source", Err: errors.New("breaks off")}
+	return "", &fetch.UnavailableError{Subject: "the source", Err: errors.New("is incomplete")}
 }
 
-// V22: What a fetch left that was cut or led astray is never there for the next one.
+// TestEachFetchStartsInAnEmptyFolder (V22): Files of a fetch that was interrupted or redirected are never there for
+// the next one.
 func TestEachFetchStartsInAnEmptyFolder(t *testing.T) {
 	server := fetchtest.ServeGit(t)
 	repository := server.Repository(t, "x")
@@ -243,7 +244,7 @@ func TestMetricsByHost(t *testing.T) {
 	for i := range 200 { // hosts that a catalogue may make up
 		remote := fmt.Sprintf("http://host-%d.example.com/x", i)
 		if _, err := await(t, opened, fetch.Reference{Location: git.Location{Remote: remote, Branch: "main"}}); err == nil {
-			t.Fatal("plain http is served")
+			t.Fatal("plain http is allowed")
 		}
 	}
 	series, figures := 0, map[string]float64{}

@@ -7,11 +7,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/trellis-addons/trellis/pkg/base/text"
 	"github.com/trellis-addons/trellis/pkg/fetch"
-	"github.com/trellis-addons/trellis/pkg/text"
 )
 
-// hostsCounted is how many hosts have their own figures; later ones share one.
+// hostsCounted is the number of hosts with their own series; later ones share one.
 const hostsCounted = 100
 
 // Metrics of a store, by host of the content. Catalogues choose hosts, so their number is bounded,
@@ -28,14 +28,14 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
 	m := &Metrics{
-		resolutions: counter("trellis_fetch_resolutions_total", "Looks at sources, by host.", "host"),
-		fetches:     counter("trellis_fetch_fetches_total", "Artifacts that were asked of a source, by host.", "host"),
+		resolutions: counter("trellis_fetch_resolutions_total", "Requests that resolve a reference of a source to a revision, by host.", "host"),
+		fetches:     counter("trellis_fetch_fetches_total", "Artifacts requested from a source, by host.", "host"),
 		bytes:       counter("trellis_fetch_bytes_total", "Size of fetched artifacts, unpacked, by host.", "host"),
-		hits:        counter("trellis_fetch_hits_total", "Snapshots handed out from the store without a request, by host.", "host"),
+		hits:        counter("trellis_fetch_hits_total", "Content served from the store without a request, by host.", "host"),
 		failures: counter("trellis_fetch_failures_total",
-			"Looks and fetches that failed, by host and reason (refused, notFound, unauthorized, unavailable, other).", "host", "reason"),
+			"Such requests and fetches that failed, by host and reason (refused, notFound, unauthorized, unavailable, other).", "host", "reason"),
 		size: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "trellis_fetch_store_bytes", Help: "What the kept content takes of the disk.",
+			Name: "trellis_fetch_store_bytes", Help: "Disk space of the stored content, in bytes.",
 		}),
 		hosts: text.NewWords(hostsCounted, hostPattern),
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,7 +13,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/store"
 )
 
-// Red when fetches of an owner whose own content is all being read displace that of an owner with less.
+// TestFetchesDisplaceNothingOfOwnersWithLess fails when fetches of an owner whose content is all being read displace
+// that of an owner with less.
 func TestFetchesDisplaceNothingOfOwnersWithLess(t *testing.T) {
 	source := &greedy{content: 4}
 	bubble(t, store.Options{MaxBytes: 30 * chunk}, source, func(t *testing.T, opened *store.Store) {
@@ -21,7 +23,7 @@ func TestFetchesDisplaceNothingOfOwnersWithLess(t *testing.T) {
 			if _, err := settle(opened, reference); err != nil {
 				t.Fatal(err)
 			}
-			<-time.After(time.Second) // so that the store sees that it is not read any more
+			<-time.After(time.Second) // so that the store notices that it is no longer read
 		}
 		var read []fetch.Snapshot
 		for i := range 10 {
@@ -44,7 +46,8 @@ func TestFetchesDisplaceNothingOfOwnersWithLess(t *testing.T) {
 	})
 }
 
-// Red when what is being fetched does not count to what its owner has: one fetch displaces all others' content.
+// TestWhatIsBeingFetchedCountsToItsOwner fails when running fetches do not count for their owner: one fetch would
+// displace all others' content.
 func TestWhatIsBeingFetchedCountsToItsOwner(t *testing.T) {
 	source := &greedy{content: 4}
 	bubble(t, store.Options{MaxBytes: 30 * chunk}, source, func(t *testing.T, opened *store.Store) {
@@ -64,7 +67,8 @@ func TestWhatIsBeingFetchedCountsToItsOwner(t *testing.T) {
 	})
 }
 
-// Red when the oldest fetch, that never goes on, keeps out all others of a store that is not larger than one fetch.
+// TestASlowFetchLeavesHalfOfTheSpace fails when the oldest fetch, which never continues, blocks all others in a store
+// that is not larger than one fetch.
 func TestASlowFetchLeavesHalfOfTheSpace(t *testing.T) {
 	source := &greedy{content: 12, stuck: "slow"}
 	bubble(t, store.Options{MaxBytes: 30 * chunk}, source, func(t *testing.T, opened *store.Store) {
@@ -78,7 +82,7 @@ func TestASlowFetchLeavesHalfOfTheSpace(t *testing.T) {
 	})
 }
 
-// Red when space stays reserved for a try that has all of its content already.
+// TestWhatIsLookedAtGrowsNoMore fails when space stays reserved for a try that already has all of its content.
 func TestWhatIsLookedAtGrowsNoMore(t *testing.T) {
 	source := &greedy{content: 12}
 	bubble(t, store.Options{MaxBytes: 40 * chunk}, source, func(t *testing.T, opened *store.Store) {
@@ -99,7 +103,8 @@ func TestWhatIsLookedAtGrowsNoMore(t *testing.T) {
 	})
 }
 
-// Red when a store that needs space looks for readers that ended all of the time.
+// TestLooksForReadersTakeAPartOfTheTime fails when a store that needs space searches for readers that ended all the
+// time.
 func TestLooksForReadersTakeAPartOfTheTime(t *testing.T) {
 	source := &greedy{content: 20}
 	bubble(t, store.Options{MaxBytes: 30 * chunk}, source, func(t *testing.T, opened *store.Store) {
@@ -120,7 +125,8 @@ func TestLooksForReadersTakeAPartOfTheTime(t *testing.T) {
 	})
 }
 
-// Red when slow sources of one owner take all jobs, or their queue goes before the first source of another owner.
+// TestSlowSourcesOfAnOwnerHoldUpNoOther fails when slow sources of one owner take all jobs, or their queue precedes
+// the first source of another owner.
 func TestSlowSourcesOfAnOwnerHoldUpNoOther(t *testing.T) {
 	source := &greedy{content: 1, stuck: "slow"}
 	bubble(t, store.Options{MaxBytes: 1000 * chunk}, source, func(t *testing.T, opened *store.Store) {
@@ -140,7 +146,7 @@ func TestSlowSourcesOfAnOwnerHoldUpNoOther(t *testing.T) {
 		if running := opened.Stats().Fetches; running != 8 {
 			t.Errorf("%d fetches began, want 7 and one", running)
 		}
-		for i := range 50 { // one of a second owner takes the last place
+		for i := range 50 { // a second owner takes the last place
 			if _, err := opened.Get(of("slower", i), "x", nil); !errors.Is(err, fetch.ErrPending) {
 				t.Fatal(err)
 			}
@@ -155,8 +161,9 @@ func TestSlowSourcesOfAnOwnerHoldUpNoOther(t *testing.T) {
 	})
 }
 
-// Red when a source that several owners have is checked in the turn of the first alone: who has many slow sources, and names one of
-// another owner's before, would make that wait behind all of them.
+// TestASourceOfSeveralOwnersHasTheTurnOfEach fails when a source that several owners have is checked only in the turn
+// of the first: an owner with many slow sources could name another owner's source earlier, which would then wait
+// behind all of them.
 func TestASourceOfSeveralOwnersHasTheTurnOfEach(t *testing.T) {
 	source := &greedy{content: 1, stuck: "slow"}
 	bubble(t, store.Options{MaxBytes: 1000 * chunk}, source, func(t *testing.T, opened *store.Store) {
@@ -182,9 +189,9 @@ func TestASourceOfSeveralOwnersHasTheTurnOfEach(t *testing.T) {
 	})
 }
 
-// Red when the store goes on with references that nobody asks for any more: an author who edits a catalogue's repository in a loop leaves
-// one with each edit.
-func TestWhoAsksForAnotherReferenceLeavesTheFormerOne(t *testing.T) {
+// TestWhoAsksForAnotherReferenceLeavesThePreviousOne fails when the store keeps checking references that are no longer
+// requested: an author who edits a catalogue's repository in a loop leaves one with each edit.
+func TestWhoAsksForAnotherReferenceLeavesThePreviousOne(t *testing.T) {
 	source := &greedy{content: 1, stuck: "slow"}
 	bubble(t, store.Options{MaxBytes: 1000 * chunk}, source, func(t *testing.T, opened *store.Store) {
 		if _, err := opened.Get(of("slow", 0), "y", func() {}); !errors.Is(err, fetch.ErrPending) {
@@ -196,12 +203,82 @@ func TestWhoAsksForAnotherReferenceLeavesTheFormerOne(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		if entries := opened.Entries(); entries != 8 { // of them 7 are being checked
+		if entries := opened.Entries(); entries != 8 { // 7 of them are being checked
 			t.Errorf("the store has %d references after an edit of each", entries)
 		}
 		<-time.After(6 * time.Minute)
 		if entries := opened.Entries(); entries != 2 {
 			t.Errorf("the store has %d references, want those that are asked for", entries)
+		}
+	})
+}
+
+// TestWhoIsNotWokenEndsNoSubscription fails when a Get without wake, as for a preview, ends the subscription of its name to another
+// reference, so that nothing wakes an installation whose content has come.
+func TestWhoIsNotWokenEndsNoSubscription(t *testing.T) {
+	bubble(t, store.Options{MaxBytes: 1000 * chunk}, &greedy{content: 1}, func(t *testing.T, opened *store.Store) {
+		woken := 0
+		if _, err := opened.Get(of("quick", 0), "x", func() { woken++ }); !errors.Is(err, fetch.ErrPending) {
+			t.Fatal(err)
+		}
+		if _, err := opened.Get(of("quick", 1), "x", nil); !errors.Is(err, fetch.ErrPending) {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if woken != 1 {
+			t.Errorf("it is woken %d times", woken)
+		}
+	})
+}
+
+// TestContentsOfAnOwnerAreDecodedInTurns fails when more contents of one owner are decoded concurrently than its
+// share of the processor, or those of another owner wait for them.
+func TestContentsOfAnOwnerAreDecodedInTurns(t *testing.T) {
+	var (
+		mutex    sync.Mutex
+		decoding = map[string]int{}
+		most     int
+		goOn     chan struct{}
+	)
+	source := &greedy{content: 1}
+	source.decode = func(owner string) {
+		mutex.Lock()
+		decoding[owner]++
+		most = max(most, decoding[owner])
+		mutex.Unlock()
+		if owner == "slow" {
+			<-goOn
+		}
+		mutex.Lock()
+		defer mutex.Unlock()
+		decoding[owner]--
+	}
+	bubble(t, store.Options{MaxBytes: 1000 * chunk}, source, func(t *testing.T, opened *store.Store) {
+		goOn = make(chan struct{})
+		for i := range 7 {
+			if _, err := opened.Get(of("slow", i), "x", nil); !errors.Is(err, fetch.ErrPending) {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		began := time.Now()
+		if _, err := settle(opened, of("other", 0)); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("another owner waited %s", took)
+		}
+		if opened.Stats().Fetches != 8 || most != 2 {
+			t.Errorf("of %d contents of an owner that are fetched %d are decoded at a time, want 2", opened.Stats().Fetches-1, most)
+		}
+		close(goOn)
+		for i := range 7 {
+			if _, err := settle(opened, of("slow", i)); err != nil {
+				t.Errorf("one that waited: %v", err)
+			}
+		}
+		if most != 2 {
+			t.Errorf("%d were decoded at a time", most)
 		}
 	})
 }

@@ -27,29 +27,32 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 	"github.com/trellis-addons/trellis/pkg/fetch/store"
 	"github.com/trellis-addons/trellis/test/disk"
+	"github.com/trellis-addons/trellis/test/expect"
 )
 
 const chunk = 64 << 10
 
-// greedy is a hostile source: each of its contents takes as much as it likes, and comes as slowly.
+// greedy is a hostile source: it sets the size and the speed of each of its contents.
 type greedy struct {
 	*git.Source
 	download, content int // in chunks
-	// past says that content comes past the space.
+	// past says that content is written without the space.
 	past bool
 	done atomic.Int64
-	// steps let one fetch go on by a chunk; nil: all go on.
+	// steps let one fetch continue by a chunk; nil: all continue.
 	steps chan struct{}
-	// stuck is an owner whose fetches never go on; empty: none.
+	// stuck is an owner whose fetches never continue; empty: none.
 	stuck string
+	// decode is called in the turn of each fetch, after all of its content was written; nil: nothing.
+	decode func(owner string)
 }
 
 func (g *greedy) Resolve(_ context.Context, reference fetch.Reference) (fetch.Revision, error) {
 	return fetch.Revision{Name: reference.Location.(git.Location).Remote}, nil
 }
 
-// Fetch writes as the real kinds do.
-func (g *greedy) Fetch(ctx context.Context, _ fetch.Reference, revision fetch.Revision, folder string) (string, error) {
+// Fetch writes like the real kinds.
+func (g *greedy) Fetch(ctx context.Context, reference fetch.Reference, revision fetch.Revision, folder string) (string, error) {
 	download, err := archive.Nameless(ctx, filepath.Dir(folder))
 	if err != nil {
 		return "", err
@@ -57,6 +60,14 @@ func (g *greedy) Fetch(ctx context.Context, _ fetch.Reference, revision fetch.Re
 	defer download.Close()
 	if err := g.write(ctx, revision.Name, g.download, download); err != nil {
 		return "", err
+	}
+	if g.decode != nil {
+		end, err := fetch.SpaceOf(ctx).Turn(ctx)
+		if err != nil {
+			return "", err
+		}
+		defer end()
+		g.decode(reference.Owner)
 	}
 	if g.past {
 		ctx = fetch.WithSpace(ctx, fetch.Space{})
@@ -93,7 +104,7 @@ func (g *greedy) write(ctx context.Context, what string, chunks int, to io.Write
 	return nil
 }
 
-// onDisk is what a folder takes, in blocks, with files that are open and removed.
+// onDisk is the space of a folder, in blocks, including files that are open and removed.
 func onDisk(t *testing.T, folder string) (total int64) {
 	t.Helper()
 	const block = 4 << 10
@@ -125,7 +136,7 @@ func onDisk(t *testing.T, folder string) (total int64) {
 	return total
 }
 
-// bubble makes a store of a source in a bubble of its own time.
+// bubble creates a store of a source in a synctest bubble.
 func bubble(t *testing.T, options store.Options, source *greedy, test func(t *testing.T, opened *store.Store)) {
 	t.Helper()
 	options.Folder = cmp.Or(options.Folder, disk.TempDir(t))
@@ -147,12 +158,12 @@ func bubble(t *testing.T, options store.Options, source *greedy, test func(t *te
 	})
 }
 
-// of is content of an owner, on a host of its own.
+// of is content of an owner, on a separate host.
 func of(owner string, number int) fetch.Reference {
 	return fetch.Reference{Location: git.Location{Remote: fmt.Sprintf("https://%s-%d.example.com/x", owner, number), Branch: "main"}, Owner: owner}
 }
 
-// settle asks until there is an answer.
+// settle calls Get until there is a result.
 func settle(opened *store.Store, reference fetch.Reference) (fetch.Snapshot, error) {
 	for {
 		snapshot, err := opened.Get(reference, "x", nil)
@@ -164,7 +175,7 @@ func settle(opened *store.Store, reference fetch.Reference) (fetch.Snapshot, err
 	}
 }
 
-// kept are those of some references that need no other fetch.
+// kept are the references whose content needs no new fetch.
 func kept(opened *store.Store, references ...fetch.Reference) (numbers []int) {
 	for i, reference := range references {
 		if _, err := opened.Get(reference, "", nil); err == nil {
@@ -175,8 +186,9 @@ func kept(opened *store.Store, references ...fetch.Reference) (numbers []int) {
 	return numbers
 }
 
-// What is kept, fetched, downloaded and checked never takes more of the disk than the limit, whatever comes at once.
-// Red when a fetch, a download or a try is not counted, when several fetches wait for each other, or when the limit is passed for a moment.
+// TestTheLimitHoldsAtEveryMoment: Stored, fetched, downloaded and tried content together never takes more of the disk
+// than the limit. The test fails when a fetch, a download or a try is not counted, when several fetches wait for each
+// other, or when the limit is exceeded for a moment.
 func TestTheLimitHoldsAtEveryMoment(t *testing.T) {
 	const limit, wanted = 40 * chunk, 14
 	source := &greedy{download: 4, content: 8}
@@ -220,8 +232,8 @@ func TestTheLimitHoldsAtEveryMoment(t *testing.T) {
 	})
 }
 
-// Red when content that a reader has goes, when what nobody reads stays although it is recent, or when a fetch without space
-// does not say so, or is told as a fault of its source.
+// TestContentThatIsReadStays fails when content is removed that is being read, when recent content stays although it
+// is not being read, or when the error of a fetch without space has another reason, or blames its source.
 func TestContentThatIsReadStays(t *testing.T) {
 	source := &greedy{download: 1, content: 8}
 	bubble(t, store.Options{MaxBytes: 30 * chunk}, source, func(t *testing.T, opened *store.Store) {
@@ -269,7 +281,8 @@ func TestContentThatIsReadStays(t *testing.T) {
 	})
 }
 
-// Red when content larger than the store waits for space, or a wait goes on after the store's end.
+// TestAWaitForSpaceEnds fails when content larger than the store waits for space, or a wait continues after the
+// store's end.
 func TestAWaitForSpaceEnds(t *testing.T) {
 	source := &greedy{content: 31}
 	bubble(t, store.Options{MaxBytes: 30 * chunk}, source, func(t *testing.T, opened *store.Store) {
@@ -298,7 +311,8 @@ func TestAWaitForSpaceEnds(t *testing.T) {
 	})
 }
 
-// Red when the content of one owner displaces that of others, or what nobody asked for in an hour stays instead of what is in use.
+// TestTheOwnerWithMostGivesWay fails when the content of one owner displaces that of others, or when content that was
+// not requested for an hour stays instead of content in use.
 func TestTheOwnerWithMostGivesWay(t *testing.T) {
 	source := &greedy{content: 4}
 	bubble(t, store.Options{MaxBytes: 30 * chunk}, source, func(t *testing.T, opened *store.Store) {
@@ -307,7 +321,7 @@ func TestTheOwnerWithMostGivesWay(t *testing.T) {
 			if _, err := settle(opened, reference); err != nil {
 				t.Fatal(err)
 			}
-			<-time.After(time.Second) // so that the store sees that it is not read any more
+			<-time.After(time.Second) // so that the store notices that it is no longer read
 		}
 		get(of("small", 0))
 		get(of("small", 1))
@@ -333,7 +347,7 @@ func TestTheOwnerWithMostGivesWay(t *testing.T) {
 	})
 }
 
-// Red when content that was not reserved is stored.
+// TestWhatWasNotReservedIsCounted fails when content that was not reserved is stored.
 func TestWhatWasNotReservedIsCounted(t *testing.T) {
 	source := &greedy{content: 31, past: true}
 	options := store.Options{Folder: disk.TempDir(t), MaxBytes: 30 * chunk}
@@ -347,7 +361,7 @@ func TestWhatWasNotReservedIsCounted(t *testing.T) {
 	}
 }
 
-// Red when content that was used in the future stays before all that is used now.
+// TestTimesInTheFutureAreNow fails when content with a future time of use stays before all that is used now.
 func TestTimesInTheFutureAreNow(t *testing.T) {
 	source := &greedy{content: 4}
 	options := store.Options{Folder: disk.TempDir(t), MaxBytes: 15 * chunk}
@@ -374,7 +388,8 @@ func TestTimesInTheFutureAreNow(t *testing.T) {
 	})
 }
 
-// Red when a kind of source writes something that it did not reserve, or does not give its downloads back.
+// TestSourcesReserveWhatTheyWrite fails when a kind of source writes bytes that it did not reserve, or does not
+// return the space of its downloads.
 func TestSourcesReserveWhatTheyWrite(t *testing.T) {
 	repositories, charts, registry := fetchtest.ServeGit(t), fetchtest.ServeCharts(t), fetchtest.ServeRegistry(t)
 	repository := repositories.Repository(t, "addons")
@@ -438,7 +453,7 @@ func TestSourcesReserveWhatTheyWrite(t *testing.T) {
 	}
 }
 
-// Red when a file of no use takes space, or one of use is lost.
+// TestOnlyFilesOfUseAreKept fails when an unused file takes space, or a used one is lost.
 func TestOnlyFilesOfUseAreKept(t *testing.T) {
 	server := fetchtest.ServeGit(t)
 	repository := server.Repository(t, "addons")
@@ -458,5 +473,37 @@ func TestOnlyFilesOfUseAreKept(t *testing.T) {
 	})
 	if err != nil || !slices.Equal(names, []string{".", "a", "a/x.yaml", "y.yaml"}) {
 		t.Errorf("kept are %v: %v", names, err)
+	}
+}
+
+// TestContentThatCannotBeOpenedIsRemoved fails when content that can't be opened stays on the disk until it is
+// fetched again, and is not counted.
+func TestContentThatCannotBeOpenedIsRemoved(t *testing.T) {
+	options := store.Options{Folder: disk.TempDir(t)}
+	reference, source := of("a", 1), &greedy{content: 1}
+	var at string
+	bubble(t, options, source, func(t *testing.T, opened *store.Store) {
+		first, err := settle(opened, reference)
+		expect.NoError(t, err)
+		at = filepath.Join(options.Folder, "content", strings.TrimPrefix(first.Digest, "sha256:"))
+	})
+	expect.NoError(t, os.Chmod(at, 0o700))
+	expect.NoError(t, os.Rename(at, filepath.Join(options.Folder, "aside")))
+	expect.NoError(t, os.WriteFile(at, []byte("x"), 0o600))
+	source.stuck = "a-1"
+	bubble(t, options, source, func(t *testing.T, opened *store.Store) {
+		if _, err := opened.Get(reference, "x", nil); !errors.Is(err, fetch.ErrPending) {
+			t.Errorf("got %v", err)
+		}
+		synctest.Wait()
+		if _, err := os.Lstat(at); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("it is there: %v", err)
+		}
+	})
+	for _, folder := range []string{"content", "work"} {
+		left, err := os.ReadDir(filepath.Join(options.Folder, folder))
+		if err != nil || len(left) > 0 {
+			t.Errorf("folder %s has %v: %v", folder, left, err)
+		}
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/singleflight"
 
+	"github.com/trellis-addons/trellis/pkg/base/tracing"
 	"github.com/trellis-addons/trellis/pkg/fetch"
-	"github.com/trellis-addons/trellis/pkg/tracing"
 )
 
 // Store is a fetch.Store in a folder. Jobs start as needed; Close ends them.
@@ -30,7 +30,7 @@ type Store struct {
 	mu      sync.Mutex
 	closed  bool
 	entries map[entryKey]*entry
-	digests map[flight]string // which content a revision turned out to have
+	digests map[flight]string // content of known revisions
 	queue   []*entry
 	running int
 	// hostJobs and ownerJobs count the jobs that run.
@@ -60,7 +60,7 @@ func New(options Options) (*Store, error) {
 	}, nil
 }
 
-// Start closes the store at the end of a manager. Its jobs are traced as the context has it.
+// Start closes the store at the end of a manager. Its jobs use the context's tracer.
 func (s *Store) Start(ctx context.Context) error {
 	s.tracer.Store(tracing.From(ctx))
 	<-ctx.Done()
@@ -80,10 +80,11 @@ func (s *Store) Close() error {
 	s.mu.Unlock()
 	s.cancel()
 	s.jobs.Wait()
-	return s.disk.close()
+	s.disk.removals.Wait()
+	return s.disk.writeIndex()
 }
 
-// Stats counts what happened since the start.
+// Stats returns the counts since the start.
 func (s *Store) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,6 +96,9 @@ func (s *Store) Get(reference fetch.Reference, subscriber string, wake func()) (
 	reference, err := s.served(reference)
 	if err != nil {
 		return fetch.Snapshot{}, err
+	}
+	if wake == nil { // it subscribes to nothing, and ends no subscription of its name
+		subscriber = ""
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,7 +160,7 @@ func (s *Store) answer(entry *entry, now time.Time) (fetch.Snapshot, error) {
 	return fetch.Snapshot{}, fetch.ErrPending
 }
 
-// mayServeOld: content stays usable if a host is down, but not if it says no.
+// mayServeOld: content stays usable if a host is down, but not if it refuses.
 func mayServeOld(err error) bool {
 	_, missing := errors.AsType[*fetch.NotFoundError](err)
 	_, refused := errors.AsType[*fetch.RefusedError](err)
@@ -180,8 +184,8 @@ func (s *Store) entry(reference fetch.Reference, subscriber string, now time.Tim
 	return made
 }
 
-// leave takes a subscriber off other entries, and removes those that nobody else waits for: who edits an object in a loop would fill the
-// store with them, and each would be checked for an hour.
+// leave removes a subscriber from other entries, and removes entries without subscribers: a client that edits an
+// object in a loop would otherwise fill the store with them, and each would be checked for an hour.
 func (s *Store) leave(subscriber string) {
 	for key, left := range s.entries {
 		if _, waits := left.waiters[subscriber]; !waits {
@@ -190,7 +194,7 @@ func (s *Store) leave(subscriber string) {
 		if delete(left.waiters, subscriber); len(left.waiters) > 0 {
 			continue
 		}
-		if left.asked = (time.Time{}); !left.running { // else it is removed once it is checked
+		if left.asked = (time.Time{}); !left.running { // otherwise it is removed after its check
 			delete(s.entries, key)
 			s.queue = slices.DeleteFunc(s.queue, func(queued *entry) bool { return queued == left })
 		}
@@ -218,7 +222,7 @@ func (s *Store) served(reference fetch.Reference) (fetch.Reference, error) {
 
 // Options of a Store. Folder is required; zero values mean the defaults.
 type Options struct {
-	// Folder belongs to this process alone.
+	// Folder belongs only to this process.
 	Folder string
 	// Kinds get content. A reference of another kind is refused.
 	Kinds fetch.Kinds
@@ -230,15 +234,16 @@ type Options struct {
 	Interval time.Duration
 	// FirstPause follows a failed check; it doubles up to LastPause. Defaults 1 s and 5 min.
 	FirstPause, LastPause time.Duration
-	// Jobs is how many checks and fetches run at a time, HostJobs per host, and all but one per owner. Defaults 8 and 4.
+	// Jobs is the maximum number of concurrent checks and fetches, HostJobs that per host; one owner has at most all
+	// but one. Defaults 8 and 4.
 	Jobs, HostJobs int
-	// MaxBytes bounds what the store takes of its disk, with what is being fetched. Default 4 GiB.
+	// MaxBytes bounds the space that the store uses on its disk, running fetches included. Default 4 GiB.
 	MaxBytes int64
-	// Keeps says which files are of use; others are not kept. Nil: all are.
+	// Keeps selects the files that are used; others are not stored. Nil: all are.
 	Keeps func(name string) bool
 }
 
-// rememberedFor is how long callers are woken, and unused references checked.
+// rememberedFor is the time for which callers are woken, and unused references checked.
 const rememberedFor = time.Hour
 
 func (o Options) complete() (Options, error) {
@@ -263,11 +268,11 @@ func defaultTo[T int | int64 | time.Duration](field *T, value T) {
 	}
 }
 
-// Stats counts what happened since the start.
+// Stats are counts since the start.
 type Stats struct {
 	// Resolutions and Fetches are calls of sources, Failures those that failed.
 	Resolutions, Fetches, Failures int
-	// Hits is how often Get returned a snapshot.
+	// Hits is the number of snapshots that Get returned.
 	Hits int
 	// Bytes is the unpacked size of fetched content.
 	Bytes int64

@@ -28,13 +28,12 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
-// patience is how long a test waits for what comes for certain. It is spent only where something is
-// broken.
+// patience is how long a test waits for an event that is certain. It passes only if the code is broken.
 const patience = 2 * time.Minute
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// open makes a store that reaches the servers of a test. It ends with the test, or by the function.
+// open creates a store that reaches the servers of a test. It ends with the test, or by the function.
 func open(t *testing.T, options store.Options) (*store.Store, func()) {
 	t.Helper()
 	network := outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback})
@@ -54,7 +53,7 @@ func open(t *testing.T, options store.Options) (*store.Store, func()) {
 	return made, end
 }
 
-// await asks, and waits to be woken, until the store says something.
+// await calls Get, and waits to be woken, until there is a result.
 func await(t *testing.T, from *store.Store, reference fetch.Reference) (fetch.Snapshot, error) {
 	t.Helper()
 	woken := make(chan struct{}, 100)
@@ -152,8 +151,8 @@ func TestGitAndHelmComeOnce(t *testing.T) {
 	}
 }
 
-// Red when a commit that was just fetched is not known to whoever needs it next (digests not
-// noted).
+// TestACommitOfManyBranchesComesOnce fails when a commit that was just fetched is unknown to the next reference that
+// needs it (digests not noted).
 func TestACommitOfManyBranchesComesOnce(t *testing.T) {
 	server := fetchtest.ServeGit(t)
 	repository := server.Repository(t, "x")
@@ -187,7 +186,7 @@ func gitReference(server *fetchtest.Git, repository *fetchtest.Repository) fetch
 	}
 }
 
-// watch subscribes to what is there already.
+// watch subscribes to content that exists.
 func watch(t *testing.T, opened *store.Store, reference fetch.Reference) chan struct{} {
 	t.Helper()
 	woken := make(chan struct{}, 100)
@@ -251,8 +250,8 @@ func TestLooksAsOftenAsItIsAskedTo(t *testing.T) {
 		}
 	}
 	const refs = "/info/refs"
-	before := server.Count("GET", "/other.git"+refs) // the look, and what a fetch asks
-	reference.Interval = 20 * time.Millisecond       // now is brought forward, an hour is not waited for
+	before := server.Count("GET", "/other.git"+refs) // the check, and the requests of a fetch
+	reference.Interval = 20 * time.Millisecond       // the check is due now, not in an hour
 	watch(t, opened, reference)
 	eventually(t, "looks at the interval of who asks", func() bool { return server.Count("GET", "/x.git"+refs) > before+3 })
 	if looks := server.Count("GET", "/other.git"+refs) - before; looks != 0 {
@@ -260,14 +259,14 @@ func TestLooksAsOftenAsItIsAskedTo(t *testing.T) {
 	}
 }
 
-// gate lets a test take a server down and open it again.
+// gate lets a test disable and enable a server.
 type gate struct {
 	mu     sync.Mutex
 	status int           // 0: open
 	held   chan struct{} // answers wait until it is closed; nil: they don't
 }
 
-// hold has all answers wait until the function is called.
+// hold delays all answers until the function is called.
 func (g *gate) hold() (open func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -298,7 +297,8 @@ func (g *gate) wrap(next http.Handler) http.Handler {
 	})
 }
 
-// RS47: While a source's host is down, what was fetched is served, also after a restart.
+// TestContentIsServedWhileItsHostIsDown (RS47): While a source's host is down, its content is served, also after a
+// restart.
 func TestContentIsServedWhileItsHostIsDown(t *testing.T) {
 	gate := &gate{}
 	server := fetchtest.ServeGit(t, gate.wrap)
@@ -319,7 +319,7 @@ func TestContentIsServedWhileItsHostIsDown(t *testing.T) {
 		t.Errorf("while the host is down: %v", err)
 	}
 	end()
-	again, _ := open(t, options) // what it knows is older than two intervals by now
+	again, _ := open(t, options) // its last check is older than two intervals by now
 	if snapshot, err := await(t, again, reference); err != nil || content(t, snapshot, "x") != "kept" {
 		t.Errorf("after a restart while the host is down: %v", err)
 	}
@@ -337,7 +337,7 @@ func TestContentIsServedWhileItsHostIsDown(t *testing.T) {
 	})
 }
 
-// AC29: Content that was fetched with credentials is not served without them.
+// TestPrivateContentStaysPrivate (AC29): Content that was fetched with credentials is not served without them.
 func TestPrivateContentStaysPrivate(t *testing.T) {
 	server := fetchtest.ServeGit(t, func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -426,7 +426,7 @@ func TestFailuresWakeAndPause(t *testing.T) {
 		t.Errorf("asking again cost looks: %+v", stats)
 	}
 	gate.set(0)
-	open := gate.hold() // else the look may be over before it is asked for
+	open := gate.hold() // otherwise the check may end before it is requested
 	opened.Refresh(reference)
 	if _, err := opened.Get(reference, "x", nil); !errors.Is(err, fetch.ErrPending) {
 		t.Errorf("after Refresh: %v", err)
@@ -456,8 +456,9 @@ func TestRefreshLooksNow(t *testing.T) {
 	}
 }
 
-// Red when a check that is requested during one that was requested too is taken for answered by it; or when Get waits for the second one:
-// a subscriber that requests checks without end would keep the others from the content.
+// TestRefreshDuringARefreshLooksOnceMore fails when a check that is requested during another requested one counts as
+// answered by that; or when Get waits for the second one: a subscriber that requests checks without end would keep
+// the content from the others.
 func TestRefreshDuringARefreshLooksOnceMore(t *testing.T) {
 	held := make(chan chan struct{}, 1)
 	server := fetchtest.ServeGit(t, func(next http.Handler) http.Handler {
@@ -485,7 +486,7 @@ func TestRefreshDuringARefreshLooksOnceMore(t *testing.T) {
 		return goOn
 	}
 	first := refreshed()
-	<-first // the first check has its answer
+	<-first // the first check has been answered
 	repository.Commit("main", map[string]string{"x": "new"})
 	second := refreshed()
 	first <- struct{}{}
@@ -503,7 +504,7 @@ func TestRefreshDuringARefreshLooksOnceMore(t *testing.T) {
 	})
 }
 
-// RS46: When the store is full, what was not used for longest goes.
+// TestLeastRecentlyUsedGoes (RS46): When the store is full, the least recently used content is removed.
 func TestLeastRecentlyUsedGoes(t *testing.T) {
 	server := fetchtest.ServeGit(t)
 	references := []fetch.Reference{}
@@ -512,7 +513,7 @@ func TestLeastRecentlyUsedGoes(t *testing.T) {
 		repository.Commit("main", map[string]string{"x": fmt.Sprintf("%0100000d", i)})
 		references = append(references, gitReference(server, repository))
 	}
-	options := store.Options{Folder: disk.TempDir(t), MaxBytes: 340_000} // for three
+	options := store.Options{Folder: disk.TempDir(t), MaxBytes: 340_000} // space for three
 	get := func(from *store.Store, i int) {
 		t.Helper()
 		snapshot, err := await(t, from, references[i])
@@ -534,7 +535,7 @@ func TestLeastRecentlyUsedGoes(t *testing.T) {
 	}
 	end()
 	opened, _ = open(t, options)
-	get(opened, 0) // the one that came first is used again
+	get(opened, 0) // the first one is used again
 	get(opened, 3)
 	if folders() != 3 {
 		t.Errorf("%d kept", folders())
@@ -544,13 +545,13 @@ func TestLeastRecentlyUsedGoes(t *testing.T) {
 	if opened.Stats().Fetches != fetches {
 		t.Error("what was used last went first")
 	}
-	get(opened, 1) // is got again
+	get(opened, 1) // is fetched again
 	if opened.Stats().Fetches != fetches+1 {
 		t.Error("what went is still there")
 	}
 }
 
-// checkSealed looks for rights to write, for rights of others, and for credentials.
+// checkSealed checks that there are no rights to write, no rights of others, and no credentials.
 func checkSealed(t *testing.T, folder string) {
 	t.Helper()
 	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
@@ -577,7 +578,7 @@ func checkSealed(t *testing.T, folder string) {
 	expect.NoError(t, err)
 }
 
-// litter leaves what a killed process may leave.
+// litter creates files that a killed process may leave.
 func litter(t *testing.T, folder string) {
 	t.Helper()
 	for _, leftover := range []string{"work/left/content/x", "content/unknown/x", "content/" + strings.Repeat("a", 64) + "/x"} {
@@ -635,7 +636,7 @@ func TestBrokenIndexLosesNothing(t *testing.T) {
 	}
 }
 
-// AC23: A host that is slow holds up nobody who asks others.
+// TestSlowHostHoldsNobodyUp (AC23): A slow host does not delay requests to others.
 func TestSlowHostHoldsNobodyUp(t *testing.T) {
 	release := make(chan struct{})
 	slow := fetchtest.Serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -692,7 +693,7 @@ func TestStartEndsWithItsManager(t *testing.T) {
 	}
 }
 
-// Opening content that is kept unpacks nothing, and costs a millisecond of CPU at most.
+// BenchmarkGet: Opening stored content unpacks nothing, and costs at most a millisecond of CPU.
 func BenchmarkGet(b *testing.B) {
 	charts := fetchtest.ServeCharts(b)
 	files := map[string]string{}

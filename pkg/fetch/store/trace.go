@@ -3,10 +3,11 @@ package store
 import (
 	"context"
 
-	"github.com/trellis-addons/trellis/pkg/tracing"
+	"github.com/trellis-addons/trellis/pkg/base/tracing"
 )
 
-// trace begins the trace of a job: it is no pass's, since many wait for it.
+// trace begins the trace of a job. It is not part of a reconciliation's trace, since many reconciliations wait for
+// it.
 func (s *Store) trace(ctx context.Context, entry *entry) (context.Context, *tracing.Span) {
 	ctx, span := tracing.BeginTrace(ctx, tracing.Fetch, s.options.Kinds.Name(entry.reference))
 	if span != nil && hostPattern.MatchString(entry.host) {

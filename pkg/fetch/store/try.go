@@ -10,7 +10,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch"
 )
 
-// Try asks the source once, shows look the content while that returns, and keeps nothing of it.
+// Try fetches from the source once, lets look read the content until it returns, and stores none of it.
 func (s *Store) Try(
 	ctx context.Context, reference fetch.Reference, look func(ctx context.Context, content fetch.Snapshot) error,
 ) (err error) {
@@ -50,7 +50,7 @@ func (s *Store) Try(
 	})
 }
 
-// show lets source fill a folder, and look read that before it is removed.
+// show lets source fill a folder, and look read it before it is removed.
 func (d *disk) show(
 	ctx context.Context, owner string, source fetching, look func(content fs.FS, digest string) error,
 ) (err error) {

@@ -15,7 +15,8 @@ import (
 	"github.com/trellis-addons/trellis/test/disk"
 )
 
-// Red when content of a try is kept, its digest or the error of the source or of the look is lost, or a mirror is passed by.
+// TestTryKeepsNothing fails when content of a try is stored, its digest or the error of the source or of look is
+// lost, or a mirror is ignored.
 func TestTryKeepsNothing(t *testing.T) {
 	charts := fetchtest.ServeCharts(t)
 	digest := charts.Add("web", "1.0.0", nil)

@@ -17,8 +17,8 @@ import (
 	"github.com/trellis-addons/trellis/test/disk"
 )
 
-// earlier is a folder as the release before kinds of sources had rooms left it: one content, and
-// three references that named it.
+// earlier is a folder from the release before each kind of source had a package: one content, and three references
+// that name it.
 func earlier(t *testing.T) string {
 	t.Helper()
 	folder, digest := disk.TempDir(t), strings.Repeat("a", 64)
@@ -49,7 +49,8 @@ func earlier(t *testing.T) string {
 	return folder
 }
 
-// Red when the names of records change: an upgrade would fetch everything again.
+// TestWhatAnEarlierReleaseFetchedIsHandedOut fails when the names of records change: an upgrade would fetch
+// everything again.
 func TestWhatAnEarlierReleaseFetchedIsHandedOut(t *testing.T) {
 	network := outbound.New(outbound.Options{})
 	t.Cleanup(network.Close)

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/trellis-addons/trellis/pkg/backoff"
+	"github.com/trellis-addons/trellis/pkg/base/backoff"
 	"github.com/trellis-addons/trellis/pkg/fetch"
 )
 
@@ -43,14 +43,14 @@ func (s *Store) work(entry *entry) {
 	}
 }
 
-// begin says whether the check was requested. The record may make it unnecessary.
+// begin reports whether the check was requested. The record may make it unnecessary.
 func (s *Store) begin(entry *entry) (must bool, wakes []func(), recalled bool) {
-	if entry.recalls { // is written by this job only
+	if entry.recalls { // only this job writes it
 		_ = s.disk.index.prepare(entry.reference.Credentials) // without it the record is not found
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	entry.again = false // what was requested until now, this check answers
+	entry.again = false // this check answers all requests until now
 	if !entry.recalls {
 		return entry.must, nil, false
 	}
@@ -76,7 +76,7 @@ func (s *Store) conclude(entry *entry, found result, must bool) []func() {
 	changed := entry.update(found, now) || entry.awaited
 	if entry.must = entry.must && !must; !entry.again {
 		entry.due = now.Add(s.untilNext(entry))
-	} // else: a check was requested during this one, and is due
+	} // otherwise a check was requested during this one, and is due
 	s.finish(entry)
 	s.schedule(now)
 	if !changed || entry.must {
@@ -92,14 +92,14 @@ func (s *Store) untilNext(entry *entry) time.Duration {
 	switch {
 	case entry.err != nil && mayServeOld(entry.err):
 		pause := backoff.After(entry.failures, s.options.FirstPause, s.options.LastPause)
-		return wait.Jitter(max(pause, retryAfter(entry.err)), jitter) // never before the time that the server asked for
+		return wait.Jitter(max(pause, retryAfter(entry.err)), jitter) // never before the time that the server set
 	case entry.err == nil && entry.fixed():
 		return rememberedFor
 	}
 	return backoff.Around(entry.interval(time.Now(), s.options.Interval), jitter)
 }
 
-// update applies a result, and says whether Get changes. A failure keeps the last content.
+// update applies a result, and reports whether the result of Get changes. A failure keeps the last content.
 func (e *entry) update(found result, now time.Time) bool {
 	failed := e.err != nil
 	e.err = found.err
@@ -146,15 +146,15 @@ func (s *Store) resolveAndFetch(ctx context.Context, entry *entry) (found result
 	return found
 }
 
-// isKnown says that a check found what the one before did, and that nobody waits: content that had to go for
-// space is fetched again once it is asked for.
+// isKnown reports that a check has the same result as the previous one, and that no caller waits: content that was
+// removed for space is fetched again when it is requested.
 func (s *Store) isKnown(entry *entry, revision fetch.Revision) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !entry.awaited && !entry.must && entry.digest != "" && entry.revision == revision
 }
 
-var errDecoder = errors.New("a decoder failed on what the source sent")
+var errDecoder = errors.New("a decoder failed on the source's answer")
 
 func (s *Store) count(add func(*Stats)) {
 	s.mu.Lock()
@@ -189,7 +189,8 @@ func (s *Store) content(ctx context.Context, source fetch.Source, reference fetc
 	return digest.(string), nil
 }
 
-// digestLimit is how many revisions are known before those without content are removed.
+// digestLimit is the number of known revisions at which those without content are removed, and then others until half
+// of that number is left.
 const digestLimit = 10_000
 
 func (s *Store) forget() {
@@ -200,6 +201,12 @@ func (s *Store) forget() {
 		if !s.disk.has(digest) {
 			delete(s.digests, key)
 		}
+	}
+	for key := range s.digests {
+		if len(s.digests) <= digestLimit/2 { // so that the next removal, which reads all of them, is far away
+			return
+		}
+		delete(s.digests, key)
 	}
 }
 
@@ -219,8 +226,8 @@ func (s *Store) fetch(ctx context.Context, source fetch.Source, reference fetch.
 	return digest, nil
 }
 
-// schedule queues due entries, starts jobs, and sets the timer for the next one. It is called after
-// each change, with the lock held.
+// schedule queues due entries, starts jobs, and sets the timer for the next one. It is called after each change, with
+// the lock held.
 func (s *Store) schedule(now time.Time) {
 	if s.closed {
 		return
@@ -274,8 +281,8 @@ func (s *Store) startJobs() {
 	}
 }
 
-// nextJob is the place in the queue of the first entry whose owner has the fewest jobs, of those whose host has room; -1
-// for none. One job is for an owner that has none: slow sources of one owner never take all.
+// nextJob is the index in the queue of the first entry whose owner has the fewest jobs, of those whose host has a
+// free slot; -1 for none. One job is reserved for an owner that has none: slow sources of one owner never take all.
 func (s *Store) nextJob() int {
 	next, fewest := -1, max(1, s.options.Jobs-1)
 	for at, entry := range s.queue {

@@ -11,7 +11,7 @@ import (
 	helmchart "helm.sh/helm/v3/pkg/chart"
 
 	"github.com/trellis-addons/trellis/pkg/render"
-	"github.com/trellis-addons/trellis/pkg/templatenodes"
+	"github.com/trellis-addons/trellis/pkg/values/templatenodes"
 )
 
 const (
@@ -24,8 +24,8 @@ type edit struct {
 	by      string
 }
 
-// withGuardedCalls rewrites "tpl TEXT DATA" to "list TEXT DATA | include GUARD", which takes piped
-// arguments the same way. Lines stay where they are. The engine reports what is wrong.
+// withGuardedCalls rewrites "tpl TEXT DATA" to "list TEXT DATA | include GUARD", which takes piped arguments the same
+// way. Lines keep their numbers. The engine reports errors in the text.
 func withGuardedCalls(text string) string {
 	if !strings.Contains(text, tplFunction) {
 		return text
@@ -51,7 +51,7 @@ func withGuardedCalls(text string) string {
 	return text
 }
 
-// endOfCommand is where a command ends, before the space that follows it.
+// endOfCommand is the end of a command, before the space after it.
 func endOfCommand(text string, at int) int {
 	end, depth := at, 0
 scan:
@@ -115,8 +115,8 @@ const (
 
 var otherMoment = fmt.Sprintf("(toDate %q %q)", dateLayout, render.OtherTime.Format(dateLayout))
 
-// atOtherMoment makes the templates of a chart and its dependencies read another time. Helm's
-// engine takes no other now. Text from values keeps the real one.
+// atOtherMoment makes the templates of a chart and its dependencies read another time. Helm's engine accepts no
+// replacement of now. Text from values uses the real one.
 func atOtherMoment(chart *helmchart.Chart) {
 	for _, file := range chart.Templates {
 		file.Data = []byte(withOtherNow(string(file.Data)))
@@ -126,7 +126,7 @@ func atOtherMoment(chart *helmchart.Chart) {
 	}
 }
 
-// withOtherNow rewrites calls of now, on their lines. A text that can't be parsed stays as it is.
+// withOtherNow rewrites calls of now, and keeps line numbers. A text that can't be parsed is not changed.
 func withOtherNow(text string) string {
 	if !strings.Contains(text, nowFunction) {
 		return text

@@ -21,14 +21,14 @@ import (
 
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/render/chart"
-	"github.com/trellis-addons/trellis/pkg/templatedata"
+	"github.com/trellis-addons/trellis/pkg/values/templatedata"
 )
 
 const chartYAML = "apiVersion: v2\nname: demo\nversion: 1.2.3\nappVersion: \"9\"\n"
 
 const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: "
 
-// folder makes a file system of "path: text" pairs, with a Chart.yaml where none is given.
+// folder creates a file system of "path: text" pairs, with a default Chart.yaml.
 func folder(pairs ...string) fstest.MapFS {
 	content := fstest.MapFS{"Chart.yaml": {Data: []byte(chartYAML)}}
 	for i := 0; i < len(pairs); i += 2 {
@@ -223,12 +223,12 @@ func TestRefusedCharts(t *testing.T) {
 			"demo/templates/a.yaml: error converting YAML to JSON: yaml: mapping values are not allowed in this context"},
 		{"an object without a name", folder("templates/a.yaml", "kind: ConfigMap\napiVersion: v1\n"),
 			"demo/templates/a.yaml: the rendered manifest has no metadata.name"},
-		{"a CRD that is none", folder("crds/a.yaml", "---\n\nhello"), "demo/crds/a.yaml:3: the rendered manifest is no object"},
+		{"a CRD that is none", folder("crds/a.yaml", "---\n\nhello"), "demo/crds/a.yaml:3: the rendered manifest is not an object"},
 		{"deep values", folder("values.yaml", "a: "+deep), "values.yaml:1: is nested deeper than 256"},
 		{"values that grow", folder("values.yaml", "a: &a "+strings.Repeat("x", 1<<20)+"\nb: [*a,*a,*a,*a,*a,*a]\n"),
 			"values.yaml:2: has more than 5242880 bytes with its aliases written out"},
 		{"a large file", folder("files/a", strings.Repeat("x", 6<<20)),
-			`the add-on is too large: at most 5242880 bytes in chart file "files/a" are taken`},
+			`the add-on is too large: at most 5242880 bytes in chart file "files/a" are allowed`},
 	} {
 		t.Run(test.why, func(t *testing.T) {
 			_, err := renderChart(test.content, nil)
@@ -254,7 +254,7 @@ func TestHelmIgnore(t *testing.T) {
 	}
 }
 
-// V05: Null entries in a chart are errors or nothing, never a panic.
+// TestNullEntriesOfChartsEndNothing (V05): Null entries in a chart are errors or nothing, never a panic.
 func TestNullEntriesOfChartsEndNothing(t *testing.T) {
 	for why, text := range map[string]string{
 		"null":                "null",
@@ -284,7 +284,8 @@ func TestNullEntriesOfChartsEndNothing(t *testing.T) {
 	mustRender(t, content, nil)
 }
 
-// V09, AC03: Templates of a chart look up no host and no object, and see no environment.
+// TestChartsSeeNoNetworkAndNoEnvironment (V09, AC03): Templates of a chart find no host and no object, and see no
+// environment.
 func TestChartsSeeNoNetworkAndNoEnvironment(t *testing.T) {
 	t.Setenv("TRELLIS_TEST_SECRET", "hunter2")
 	content := folder("templates/a.yaml", configMap+"a\ndata:\n"+
@@ -302,7 +303,7 @@ func TestChartsSeeNoNetworkAndNoEnvironment(t *testing.T) {
 	}
 }
 
-// V13: Helm's plugins are not looked for.
+// TestPluginsAreNotLookedFor (V13): Helm's plugins are not searched for.
 func TestPluginsAreNotLookedFor(t *testing.T) {
 	plugins := t.TempDir()
 	trap := filepath.Join(plugins, "trap")
@@ -326,7 +327,7 @@ func TestPluginsAreNotLookedFor(t *testing.T) {
 	}
 }
 
-// V14: A schema of values that names URLs or files reads none of them.
+// TestSchemaReadsNothingFromElsewhere (V14): A schema of values that names URLs or files reads none of them.
 func TestSchemaReadsNothingFromElsewhere(t *testing.T) {
 	var asked atomic.Int64
 	canary := httptest.NewServer(http.HandlerFunc(func(writer http.ResponseWriter, _ *http.Request) {
@@ -354,7 +355,7 @@ func TestSchemaReadsNothingFromElsewhere(t *testing.T) {
 	}
 }
 
-// V02: A schema of a hundred thousand levels is refused.
+// TestSchema (V02): A schema of a hundred thousand levels is refused.
 func TestSchema(t *testing.T) {
 	ofAllKinds := `{"properties": {"size": {"minimum": 2.5, "multipleOf": 5}, "name": {"enum": ["abc", 7]}, "short": {"minLength": 3}, "list": {"maxItems": 1}}}`
 	closed := `{"$schema": "http://json-schema.org/draft-07/schema#", "type": "object",
@@ -415,7 +416,7 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// AC11: Errors and logs of a chart's rendering hold no value.
+// TestErrorsAndLogsOfChartsHoldNoValue (AC11): Errors and logs of a chart's rendering have no value.
 func TestErrorsAndLogsOfChartsHoldNoValue(t *testing.T) {
 	values := map[string]any{
 		"password": "hunter2\nsecond-line", "table": map[string]any{"a": "hunter2-too"}, "list": []any{"third-secret"},
@@ -448,7 +449,7 @@ func TestErrorsAndLogsOfChartsHoldNoValue(t *testing.T) {
 	}
 }
 
-// AC12: What a chart fails with is cut.
+// TestLongMessagesOfChartsAreCut (AC12): A chart's failure message is cut.
 func TestLongMessagesOfChartsAreCut(t *testing.T) {
 	_, err := renderChart(folder("templates/a.yaml", `{{ fail (repeat 50000 "long\n") }}`), nil)
 	if err == nil || len(err.Error()) > 600 || strings.Contains(err.Error(), "\n") {
@@ -456,10 +457,11 @@ func TestLongMessagesOfChartsAreCut(t *testing.T) {
 	}
 }
 
-// Red when the message of a value of the wrong type does not lead to that value, where the template names it, or does not say what to do; when
-// it names values that are not to blame; when Helm's words are gone, or a value is in them; or when a text from values is taken for a template.
+// TestAValueOfTheWrongTypeIsNamed fails when the message about a value of the wrong type does not name that value,
+// where the template names it, or does not say how to correct it; when it names other values; when Helm's message is
+// missing, or contains a value; or when a text from values counts as a template.
 func TestAValueOfTheWrongTypeIsNamed(t *testing.T) {
-	const todo = ": correct what spec.values, or another layer of values, sets there; Helm says: executing "
+	const todo = ": correct what spec.values, or another layer of values, sets there; Helm's message: executing "
 	helper := "{{- define \"demo.replicas\" -}}\n{{ gt .Values.settings.replicas 1 }}\n{{- end }}"
 	sub := "apiVersion: v2\nname: sub\nversion: 1.0.0\n"
 	for _, test := range []struct {
@@ -514,8 +516,7 @@ func TestAValueOfTheWrongTypeIsNamed(t *testing.T) {
 	}
 }
 
-// A chart as `helm create` makes it installs without a word about its test hook, and twice the
-// same.
+// TestCreatedChart: A chart from `helm create` is rendered without an error about its test hook, and twice the same.
 func TestCreatedChart(t *testing.T) {
 	made, err := chartutil.Create("created", t.TempDir())
 	if err != nil {
@@ -540,7 +541,8 @@ func TestCreatedChart(t *testing.T) {
 	}
 }
 
-// What a schema takes is the chart's own, and is shown also where a value has the same word. Red when it is hidden as a value.
+// TestWordsOfTheSchemaAreShown: The allowed values of a schema belong to the chart, and are shown even if a value is
+// the same word. The test fails when one is hidden as a value.
 func TestWordsOfTheSchemaAreShown(t *testing.T) {
 	for _, test := range []struct {
 		why, schema, want string

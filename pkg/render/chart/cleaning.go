@@ -9,13 +9,13 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 )
 
-// cleaning copies data without secrets, each map once: a template may put one into itself.
+// cleaning copies data without secrets, each map once: a template may put a map into itself.
 type cleaning struct {
 	guard *guard
 	done  map[uintptr]any
 }
 
-// clean empties texts that hold a secret. Only texts, maps and lists come from values.
+// clean empties texts that contain a secret. Only texts, maps and lists come from values.
 func (c *cleaning) clean(content any) any {
 	switch content := content.(type) {
 	case string:

@@ -17,7 +17,7 @@ import (
 	"github.com/trellis-addons/trellis/test/binaries"
 )
 
-// templated is what the helm program prints for a chart.
+// templated is the output of the helm program for a chart.
 func templated(t *testing.T, content fstest.MapFS, flags ...string) string {
 	t.Helper()
 	cache, err := binaries.Cache()
@@ -63,7 +63,7 @@ func decoded(t *testing.T, text string) map[string]any {
 	}
 }
 
-// ends are ways in which a block scalar can end a document, a template or a file.
+// ends are charts whose block scalars end a document, a template or a file.
 func ends() fstest.MapFS {
 	data := func(name, text string) string { return configMap + name + "\ndata:\n  text: " + text }
 	return folder(
@@ -86,8 +86,8 @@ func ends() fstest.MapFS {
 	)
 }
 
-// Red when a manifest or an object differs from the helm program's in a byte: a block scalar lost
-// its newline at the end of a document.
+// TestBytesAsHelm fails when a byte of a manifest or an object differs from the helm program's: earlier, a block
+// scalar lost its newline at the end of a document.
 func TestBytesAsHelm(t *testing.T) {
 	content := ends()
 	result := mustRender(t, content, nil)
@@ -106,8 +106,8 @@ func TestBytesAsHelm(t *testing.T) {
 	}
 }
 
-// Red when a dependency that the values switch off leaves CRDs behind, or a null that is imported from a dependency is lost: Helm has
-// neither.
+// TestDependenciesAsHelm fails when a dependency that the values disable leaves CRDs, or when a null that is imported
+// from a dependency is lost: Helm has neither.
 func TestDependenciesAsHelm(t *testing.T) {
 	crd := func(name string) string {
 		return "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: " + name + ".example.com\n"
@@ -151,7 +151,8 @@ func TestDependenciesAsHelm(t *testing.T) {
 	}
 }
 
-// Charts that print their values, or pass them on, print what the helm program prints. Red with .Values.kkp in each chart's values.
+// TestValuesAsHelm: Charts that print their values, or pass them to another template, print the same as with the helm
+// program. The test fails if each chart's values have .Values.kkp.
 func TestValuesAsHelm(t *testing.T) {
 	sub := "apiVersion: v2\nname: one\nversion: 1.0.0\n"
 	for why, files := range map[string][]string{
@@ -172,7 +173,8 @@ func TestValuesAsHelm(t *testing.T) {
 	}
 }
 
-// Red when a chart, or a text that it renders, names .Values.kkp and finds nothing there.
+// TestChartsThatNameTheClustersDataHaveThem fails when a chart, or a text that it renders, names .Values.kkp and
+// finds no data there.
 func TestChartsThatNameTheClustersDataHaveThem(t *testing.T) {
 	const named = "{{ .Values.kkp.Cluster.Name }}"
 	sub := "apiVersion: v2\nname: one\nversion: 1.0.0\n"

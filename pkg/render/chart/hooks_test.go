@@ -19,9 +19,8 @@ func hook(name, annotations string) string {
 	return "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: " + name + "\n  annotations: {" + annotations + "}\n"
 }
 
-// Red when events, weights or policies are not read as Helm reads them (upper case, blanks,
-// repetitions, words that nobody knows), when a hook is among the objects, or when disableHooks
-// leaves one in.
+// TestHooks fails when events, weights or policies are not read as Helm reads them (upper case, blanks, repetitions,
+// unknown words), when a hook is among the objects, or when disableHooks leaves one in.
 func TestHooks(t *testing.T) {
 	content := folder(
 		"templates/a.yaml", configMap+"c\n---\n"+hook("first", `helm.sh/hook: "pre-install, PRE-upgrade,pre-install", helm.sh/hook-weight: "-5"`),
@@ -63,7 +62,7 @@ func TestHooks(t *testing.T) {
 	}
 }
 
-// Red when hooks are counted apart from objects: the one past the limit is a hook.
+// TestHooksCountInTheLimits fails when hooks are counted separately from objects: the one past the limit is a hook.
 func TestHooksCountInTheLimits(t *testing.T) {
 	many := strings.Repeat(configMap+"a\n---\n", manifest.MaxObjects)
 	content := folder("templates/a.yaml", many)
@@ -77,7 +76,7 @@ func TestHooksCountInTheLimits(t *testing.T) {
 	}
 }
 
-// Red when a hook that is a list is taken, whose parts nobody would wait for.
+// TestHooksAreOneObject fails when a hook that is a list is accepted: its parts would not be waited for.
 func TestHooksAreOneObject(t *testing.T) {
 	list := "apiVersion: v1\nkind: List\nmetadata: {annotations: {helm.sh/hook: pre-install}}\nitems:\n" +
 		"- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: b}}\n"

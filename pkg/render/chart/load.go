@@ -91,7 +91,7 @@ func readFiles(content fs.FS) ([]*loader.BufferedFile, error) {
 	return files, err
 }
 
-// ignored says whether a file is left out; a folder is left out as a whole.
+// ignored reports whether a file is left out; a folder is left out with all its content.
 func ignored(rules *ignore.Rules, name string, entry fs.DirEntry) (bool, error) {
 	info, err := entry.Info()
 	if err != nil {
@@ -134,7 +134,7 @@ func readFile(content fs.FS, name string, left int64) (*loader.BufferedFile, err
 	return &loader.BufferedFile{Name: name, Data: data}, checkYAML(name, data)
 }
 
-// checkYAML refuses what decodes to something large or deep. Helm reports other mistakes.
+// checkYAML refuses files that decode to something large or deep. Helm reports other mistakes.
 func checkYAML(name string, data []byte) error {
 	switch path.Base(name) {
 	case "Chart.yaml", "values.yaml", "requirements.yaml", "Chart.lock", "requirements.lock":

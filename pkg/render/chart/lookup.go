@@ -11,16 +11,17 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/trellis-addons/trellis/pkg/render"
-	"github.com/trellis-addons/trellis/pkg/templatedata"
+	"github.com/trellis-addons/trellis/pkg/values/templatedata"
 )
 
-// finder answers function lookup from given objects, and gives the guard, if there is one.
+// finder answers function lookup from given objects, and returns the guard, if there is one.
 type finder struct {
 	guard   *guard
 	objects map[schema.GroupVersionKind][]*unstructured.Unstructured
 }
 
-// finderOf is nil where there is nothing to find. The secrets of a cluster are found as an object, since charts print their values.
+// finderOf is nil if there is nothing to find. The secrets of a cluster are an object for lookup, since charts print
+// their values.
 func finderOf(input render.Input, guard *guard) (*finder, error) {
 	objects := slices.DeleteFunc(slices.Clone(input.Found), func(found *unstructured.Unstructured) bool {
 		return found.GetKind() == templatedata.SecretsKind && found.GetAPIVersion() == templatedata.SecretsAPIVersion
@@ -60,7 +61,7 @@ type guardResource struct {
 	functions map[string]any
 }
 
-// Get gives the guard's functions, as if they were an object.
+// Get returns the guard's functions, as if they were an object.
 func (r guardResource) Get(context.Context, string, metav1.GetOptions, ...string) (*unstructured.Unstructured, error) {
 	return &unstructured.Unstructured{Object: r.functions}, nil
 }
@@ -69,11 +70,11 @@ func (r guardResource) List(context.Context, metav1.ListOptions) (*unstructured.
 	return nil, apierrors.NewNotFound(schema.GroupResource{}, "")
 }
 
-// kindResource gives lookup copies of the objects of a kind: templates change them.
+// kindResource returns to lookup copies of the objects of a kind, since templates change them.
 type kindResource struct {
 	dynamic.NamespaceableResourceInterface
 	objects []*unstructured.Unstructured
-	// within is the namespace to search; empty is all for a list, and none for one object.
+	// within is the namespace to search; empty means all for a list, and none for one object.
 	within string
 }
 
@@ -91,7 +92,7 @@ func (r kindResource) Get(_ context.Context, name string, _ metav1.GetOptions, _
 	return nil, apierrors.NewNotFound(schema.GroupResource{}, name)
 }
 
-// List finds nothing rather than an empty list.
+// List finds nothing instead of an empty list.
 func (r kindResource) List(context.Context, metav1.ListOptions) (*unstructured.UnstructuredList, error) {
 	var list unstructured.UnstructuredList
 	for _, object := range r.objects {

@@ -13,8 +13,7 @@ import (
 
 const storedPassword = "c3RvcmVkLXBhc3N3b3Jk" // stored-password
 
-// stored are objects for lookup: a Secret and a ConfigMap in each of two namespaces, and a
-// ClusterRole.
+// stored are objects for lookup: a Secret and a ConfigMap in each of two namespaces, and a ClusterRole.
 func stored() []*unstructured.Unstructured {
 	object := func(version, kind, namespace, name string, data map[string]any) *unstructured.Unstructured {
 		made := &unstructured.Unstructured{Object: map[string]any{"apiVersion": version, "kind": kind, "data": data}}
@@ -30,8 +29,8 @@ func stored() []*unstructured.Unstructured {
 	}
 }
 
-// Red when function lookup finds nothing, another namespace's object, one of another version, or
-// shares what a template changes.
+// TestLookup fails when function lookup finds nothing, another namespace's object, one of another version, or shares
+// an object that a template changes.
 func TestLookup(t *testing.T) {
 	for template, want := range map[string]string{
 		`{{ (lookup "v1" "Secret" "my-namespace" "login").data.password }}`:                                                storedPassword,
@@ -59,9 +58,9 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-// What lookup finds for a Core add-on is a secret: text of users doesn't see it, whoever looks it
-// up. Red without GuardFound in newGuard, without isForeign in the finder, and without the secrets
-// of Found for data that a chart hands over.
+// TestTextOfUsersMeetsNothingThatIsLookedUp: The results of lookup for a Core add-on are secret: text of users
+// doesn't see them, regardless of the caller. The test fails without GuardFound in newGuard, without isForeign in the
+// finder, and without the secrets of Found for data that a chart passes on.
 func TestTextOfUsersMeetsNothingThatIsLookedUp(t *testing.T) {
 	const direct = `{{ (lookup "v1" "Secret" "my-namespace" "login").data | toJson }}`
 	for _, test := range []struct{ why, template, extra string }{
@@ -102,7 +101,7 @@ func TestTextOfUsersMeetsNothingThatIsLookedUp(t *testing.T) {
 	}
 }
 
-// Red when an error prints what was looked up.
+// TestErrorsHoldNothingThatIsLookedUp fails when an error prints an object that was looked up.
 func TestErrorsHoldNothingThatIsLookedUp(t *testing.T) {
 	asked := input(folder("templates/a.yaml", `{{ fail ((lookup "v1" "Secret" "my-namespace" "login").data.password | b64dec) }}`), nil)
 	asked.Found = stored()
@@ -112,7 +111,7 @@ func TestErrorsHoldNothingThatIsLookedUp(t *testing.T) {
 	}
 }
 
-// Red when a rendering as at another moment reads today off the clock.
+// TestOtherMoment fails when a rendering at another moment has today's date.
 func TestOtherMoment(t *testing.T) {
 	asked := input(folder("templates/a.yaml", configMap+`a
 data:

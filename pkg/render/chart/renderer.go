@@ -30,16 +30,15 @@ const notesFile = "NOTES.txt"
 // Renderer implements render.Renderer for method helm.
 type Renderer struct{}
 
-// New makes a renderer.
+// New creates a renderer.
 func New() Renderer { return Renderer{} }
 
-// Render gives the chart's objects, those of crds/ first. Errors that only an edit solves are
-// *render.ChartError, *render.TemplateError, *render.LimitError, *render.DependenciesMissingError
-// and *render.NoManifestsError.
+// Render returns the chart's objects, those of crds/ first. Errors that only an edit solves are *render.ChartError,
+// *render.TemplateError, *render.LimitError, *render.DependenciesMissingError and *render.NoManifestsError.
 func (Renderer) Render(ctx context.Context, input render.Input) (result render.Result, err error) {
 	redactor := redact.New(input.Values, input.Data, render.SecretTexts(input.Found)...)
 	defer func() {
-		// A panic of Helm's parts over foreign text is an error of that chart.
+		// A panic of Helm over foreign text is an error of that chart.
 		if trouble := recover(); trouble != nil {
 			result, err = render.Result{}, &render.ChartError{Problem: "can't be rendered: " + redactor.Text(fmt.Sprint(trouble))}
 		}
@@ -111,7 +110,7 @@ func renderChart(input render.Input) (render.Result, error) {
 	}}, err
 }
 
-// readCRDs reads the crds/ folders of a chart and its selected dependencies; they are no templates.
+// readCRDs reads the crds/ folders of a chart and its selected dependencies. These files are no templates.
 func readCRDs(reader *manifest.Reader, chart *helmchart.Chart) ([]*unstructured.Unstructured, error) {
 	for _, crd := range chart.CRDObjects() {
 		text := string(crd.File.Data)
@@ -125,7 +124,7 @@ func readCRDs(reader *manifest.Reader, chart *helmchart.Chart) ([]*unstructured.
 	return slices.Clone(reader.Objects()), nil
 }
 
-// renderManifests gives hooks and other documents, in Helm's order of kinds, without notes.
+// renderManifests returns hooks and other documents, in Helm's order of kinds, without notes.
 func renderManifests(chart *helmchart.Chart, values chartutil.Values, finder *finder) ([]*release.Hook, []releaseutil.Manifest, error) {
 	files, err := renderFiles(chart, values, finder)
 	if err != nil {
@@ -157,7 +156,7 @@ func renderFiles(chart *helmchart.Chart, values chartutil.Values, finder *finder
 	return engine.RenderWithClientProvider(chart, values, finder)
 }
 
-// readManifests reads the objects and gives the manifest's text as Helm keeps it.
+// readManifests reads the objects and returns the manifest's text as Helm stores it.
 func readManifests(reader *manifest.Reader, manifests []releaseutil.Manifest) (string, error) {
 	var text strings.Builder
 	for _, document := range manifests {
@@ -231,7 +230,7 @@ func (g *gate) Write(line []byte) (int, error) {
 	return g.next.Write(line)
 }
 
-// enter puts the gate before the logger's present writer.
+// enter puts the gate in front of the logger's present writer.
 func (g *gate) enter() {
 	writer := log.Writer()
 	g.mutex.Lock()
@@ -268,7 +267,7 @@ func readHooks(reader *manifest.Reader, sorted []*release.Hook, options render.R
 			return nil, err
 		}
 		if len(objects) != 1 {
-			return nil, &render.TemplateError{File: one.Path, Problem: "a hook has to be one object, not none and not a list"}
+			return nil, &render.TemplateError{File: one.Path, Problem: "a hook has to be exactly one object, and not a list"}
 		}
 		hook := render.Hook{
 			Path: one.Path, Weight: one.Weight, Object: objects[0], Events: distinct(one.Events, render.HookEvents),
@@ -283,7 +282,7 @@ func readHooks(reader *manifest.Reader, sorted []*release.Hook, options render.R
 	return hooks, nil
 }
 
-// distinct are the known words, each once, in their order. Annotations may have others.
+// distinct returns the known words, each once, in their order. Annotations may have others.
 func distinct[W ~string](words []W, known []string) []string {
 	var found []string
 	for _, word := range known {

@@ -15,12 +15,12 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	helmchart "helm.sh/helm/v3/pkg/chart"
 
+	"github.com/trellis-addons/trellis/pkg/base/text"
 	"github.com/trellis-addons/trellis/pkg/render"
-	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 const (
-	// schemaURL is the name of a schema to itself; nothing is read from there.
+	// schemaURL is the URL of a schema itself. Nothing is read from there.
 	schemaURL = "chart:///values.schema.json"
 	// maxSchemaDepth keeps the checker's recursion small (CVE-2025-32387).
 	maxSchemaDepth = 128
@@ -28,14 +28,14 @@ const (
 )
 
 // errOutside is the error of every reference that leaves a schema.
-var errOutside = errors.New("refers to something outside of itself")
+var errOutside = errors.New("refers to another file or URL")
 
 // nowhere loads nothing that a schema refers to.
 type nowhere struct{}
 
 func (nowhere) Load(string) (any, error) { return nil, errOutside }
 
-// schemaError has words of the schema and keys of the values only: nothing of it is hidden, also where a value has the same word.
+// schemaError has only text of the schema and keys of the values: no part of it is redacted, even if a value has the same text.
 type schemaError struct{ render.ChartError }
 
 // checkSchemas checks values against the schemas of a chart and its dependencies, as Helm does. At are the keys that lead to the values.
@@ -78,14 +78,14 @@ func compile(chart *helmchart.Chart) (*jsonschema.Schema, error) {
 	compiler := jsonschema.NewCompiler()
 	compiler.UseLoader(nowhere{})
 	if err := compiler.AddResource(schemaURL, content); err != nil {
-		return nil, problem("is no schema")
+		return nil, problem("is not a schema")
 	}
 	schema, err := compiler.Compile(schemaURL)
 	switch {
 	case errors.Is(err, errOutside):
-		return nil, problem(errOutside.Error() + ": put what it needs into the file")
+		return nil, problem(errOutside.Error() + ": write the referenced schema into the file")
 	case err != nil:
-		return nil, problem("is no schema")
+		return nil, problem("is not a schema")
 	}
 	return schema, nil
 }
@@ -101,7 +101,7 @@ func deeper(value any, than int) bool {
 	return than < 0
 }
 
-// explain says where values are wrong and what is wanted there, without values.
+// explain lists the paths of wrong values and the schema's requirements, without values.
 func explain(err error, at []string) string {
 	invalid, ok := errors.AsType[*jsonschema.ValidationError](err)
 	if !ok {
@@ -112,7 +112,7 @@ func explain(err error, at []string) string {
 		path := strings.Join(slices.Concat([]string{"values"}, at, leaf.InstanceLocation), ".")
 		problems = append(problems, path+" "+wanted(leaf))
 	}
-	slices.Sort(problems) // maps have no order, and the same trouble has the same words
+	slices.Sort(problems) // maps have no order, and equal problems need equal texts
 	return text.First(problems, maxProblems)
 }
 
@@ -142,7 +142,7 @@ func wanted(err *jsonschema.ValidationError) string {
 	return fmt.Sprintf("does not meet %q of the schema", strings.Join(err.ErrorKind.KeywordPath(), "/"))
 }
 
-// bound is what a schema wants of a value; empty where a line can't say it.
+// bound describes a schema's requirement of a value; empty if it does not fit on a line.
 func bound(problem jsonschema.ErrorKind) string {
 	switch problem := problem.(type) {
 	case *kind.Maximum:
@@ -175,7 +175,7 @@ func bound(problem jsonschema.ErrorKind) string {
 	return ""
 }
 
-// maxBound is how much of a schema's text a problem repeats, in bytes.
+// maxBound is the maximum length of a schema's text in a problem, in bytes.
 const maxBound = 120
 
 func cut(whole string) string { return text.Cut(whole, maxBound) }
@@ -188,14 +188,14 @@ func number(bound *big.Rat) string {
 	return strconv.FormatFloat(text, 'g', -1, 64)
 }
 
-// enumerated lists what a schema takes, as JSON, as many as one can read at a glance.
+// enumerated lists the values that a schema allows, as JSON, up to a readable number.
 func enumerated(values []any) string {
 	const most = 12
 	listed := ""
 	for i, value := range values {
 		encoded, err := json.Marshal(value)
 		if err != nil {
-			return "what the schema lists"
+			return "the values that the schema lists"
 		}
 		if i > 0 && (i == most || len(listed)+len(encoded) > maxBound) {
 			return fmt.Sprintf("%s and %d more", listed, len(values)-i)

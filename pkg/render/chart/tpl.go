@@ -10,14 +10,13 @@ import (
 
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/render/redact"
-	"github.com/trellis-addons/trellis/pkg/templatedata"
+	"github.com/trellis-addons/trellis/pkg/values/templatedata"
 )
 
-// Function tpl renders text from the values. Where the data have secrets, text that is not the
-// chart's own must not see them. Helm's engine takes no other tpl. So calls in templates are
-// rewritten (calls.go) to call a template of ours, which asks a guard for text and data first. The
-// guard is an object for function lookup, the one function of the engine that can be extended, of a
-// kind that no cluster has.
+// Function tpl renders text from the values. If the data have secrets, text that does not come from the chart must
+// not see them. Helm's engine accepts no other tpl. So calls in templates are rewritten (calls.go) to call a template
+// of ours, which gets text and data from a guard first. The guard is an object for function lookup, the one function
+// of the engine that can be extended, of a kind that no cluster has.
 const (
 	guardedTpl  = "trellis.tpl"
 	guardFile   = "templates/_trellis-tpl.tpl"
@@ -29,23 +28,23 @@ const (
 )
 
 const (
-	// shortestSecret is the length of a secret's lines that count by themselves.
+	// shortestSecret is the length from which a line of a secret counts alone.
 	shortestSecret = 12
 	actionMark     = "{{"
 )
 
 type guard struct {
 	secrets []string
-	// own are texts with actions, longest first.
+	// own are the chart's texts with actions, longest first.
 	own []string
-	// now is the innermost text being rendered; nil where that is the chart's.
+	// now is the innermost text being rendered; nil if that is the chart's.
 	now *turn
 }
 
-// turn is one call of tpl. Text can't reach those around it.
+// turn is one call of tpl. Its text can't reach the outer calls.
 type turn struct {
 	within *turn
-	// foreign says that its text, or one around it, is not the chart's own.
+	// foreign says that its text, or an outer one, is not the chart's own.
 	foreign bool
 }
 
@@ -59,10 +58,10 @@ func (g *guard) leave(ended *turn) string {
 	return ""
 }
 
-// isForeign says whether text of others is being rendered; lookup finds nothing for it.
+// isForeign reports whether text of others is being rendered. For such text lookup finds nothing.
 func (g *guard) isForeign() bool { return g.now != nil && g.now.foreign }
 
-// newGuard reads what is the chart's own, before values are merged into it.
+// newGuard reads the chart's own texts, before values are merged into it.
 func newGuard(chart *helmchart.Chart, input render.Input) *guard {
 	g := &guard{secrets: secretsOf(input.Data)}
 	if input.GuardFound {
@@ -80,7 +79,7 @@ func newGuard(chart *helmchart.Chart, input render.Input) *guard {
 
 func secretsOf(data templatedata.Data) []string {
 	var found []string
-	redact.EachText(redact.SecretsOf(data), func(text string) {
+	redact.EachText(templatedata.SecretsOf(data), func(text string) {
 		if text != "" {
 			found = append(found, text)
 		}
@@ -113,7 +112,7 @@ func (g *guard) ownValues(content map[string]any) { redact.EachText(content, g.o
 
 var wholeAction = regexp.MustCompile(`(?s)\{\{.*?\}\}`)
 
-// ownText adds a text with whole actions: text beside it must not become part of one.
+// ownText adds a text with whole actions: adjacent text must not become part of one.
 func (g *guard) ownText(text string) {
 	rest := wholeAction.ReplaceAllString(text, "")
 	if strings.Contains(text, actionMark) && !strings.Contains(rest, actionMark) && !strings.Contains(rest, "}}") {
@@ -121,7 +120,7 @@ func (g *guard) ownText(text string) {
 	}
 }
 
-// isOwn says whether every action in a text is in the chart or the catalogue's values.
+// isOwn reports whether every action in a text is in the chart or the catalogue's values.
 func (g *guard) isOwn(text string) bool {
 	for _, own := range g.own {
 		if !strings.Contains(text, actionMark) {
@@ -132,7 +131,7 @@ func (g *guard) isOwn(text string) bool {
 	return !strings.Contains(text, actionMark)
 }
 
-// edgesOf replaces own text. A brace at its end stays: a further one would begin an action.
+// edgesOf returns the replacement of own text. A brace at its end stays: another one would begin an action.
 func edgesOf(own string) string {
 	edges := "\x00"
 	if strings.HasPrefix(own, "{") {
@@ -144,7 +143,7 @@ func edgesOf(own string) string {
 	return edges
 }
 
-// text is what tpl renders in place of a text: calls in the chart's own text are guarded, too.
+// text is the text that tpl renders instead: calls in the chart's own text are guarded, too.
 func (g *guard) text(text string) string {
 	if !g.isOwn(text) {
 		return text
@@ -152,7 +151,7 @@ func (g *guard) text(text string) string {
 	return withGuardedCalls(text)
 }
 
-// data is what tpl renders a text with: without secrets, where the text is not the chart's own.
+// data is the data that tpl renders a text with: without secrets, unless the text is the chart's own.
 func (g *guard) data(text string, data any) any {
 	if g.isOwn(text) {
 		return data

@@ -9,19 +9,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/trellis-addons/trellis/pkg/render/chart"
-	"github.com/trellis-addons/trellis/pkg/templatedata"
+	"github.com/trellis-addons/trellis/pkg/values/templatedata"
 )
 
 const (
 	clusterToken  = "token-of-a-cluster-admin"
 	providerToken = "token-of-the-provider"
 	kubeconfig    = "apiVersion: v1\nkind: Config\nusers: [{name: admin, user: {token: " + clusterToken + "}}]\n"
-	// secretsOf is how a chart finds the secrets.
+	// secretsOf is an expression by which a chart finds the secrets.
 	secretsOf = "(lookup `addons.kubermatic.k8c.io/v1` `ClusterSecrets` `` `cluster`)"
 )
 
-// withSecrets renders a template, beside "values.yaml" and further files of its chart, with the
-// secrets of a cluster in its data.
+// withSecrets renders a template, with "values.yaml" and further files of its chart, and the secrets of a cluster in
+// its data.
 func withSecrets(t *testing.T, template string, values, catalogueValues map[string]any, files ...string) (map[string]any, error) {
 	t.Helper()
 	asked := input(folder(append([]string{"templates/a.yaml", configMap + "a\ndata:\n  out: " + template + "\n"}, files...)...), values)
@@ -36,10 +36,10 @@ func withSecrets(t *testing.T, template string, values, catalogueValues map[stri
 	return data(t, result), nil
 }
 
-// The attack: a chart that renders a value with tpl, and a value that asks for the secrets. That
-// the value is refused before (package values) counts for nothing here: text comes from the
-// cluster's annotations too, and behind codes of functions. Red when the guard is taken out of
-// renderFiles; each row without what it names.
+// TestForeignTextGivenToTplSeesNoSecrets: The attack: a chart renders a value with tpl, and the value reads the
+// secrets. The test ignores that package values refuses such a value earlier: text also comes from the cluster's
+// annotations, and from encoding functions. The test fails without the guard in renderFiles; each row fails without
+// the part that it names.
 func TestForeignTextGivenToTplSeesNoSecrets(t *testing.T) {
 	const (
 		kubeconfigOf = "{{ " + secretsOf + ".Kubeconfig }}"
@@ -98,9 +98,9 @@ func TestForeignTextGivenToTplSeesNoSecrets(t *testing.T) {
 	}
 }
 
-// Braces at the ends of the chart's own text, which begin an action together with one of a
-// stranger's, and templates called as the file that they stand in. Red when edgesOf is "\x00" for
-// all texts, and when a file is parsed under its own name.
+// TestTextBesideTheChartsOwnSeesNoSecrets: Braces at the ends of the chart's own text begin an action together with a
+// brace of foreign text, and templates can be called by the name of their file. The test fails when edgesOf is "\x00"
+// for all texts, and when a file is parsed under its own name.
 func TestTextBesideTheChartsOwnSeesNoSecrets(t *testing.T) {
 	const secret = ` printf "%s" ` + secretsOf + `.Kubeconfig }}`
 	for _, test := range []struct{ why, template, extra string }{
@@ -120,8 +120,8 @@ func TestTextBesideTheChartsOwnSeesNoSecrets(t *testing.T) {
 	}
 }
 
-// The chart's own text, and the catalogue's, is rendered as ever.
-// Red when any of them is not read as the chart's own.
+// TestOwnTextGivenToTplSeesSecrets: The chart's own text, and the catalogue's, is rendered with secrets. The test
+// fails when one of them does not count as the chart's own.
 func TestOwnTextGivenToTplSeesSecrets(t *testing.T) {
 	const own = "{{ " + secretsOf + ".AdminToken }}"
 	for _, test := range []struct{ why, template string }{
@@ -144,8 +144,8 @@ func TestOwnTextGivenToTplSeesSecrets(t *testing.T) {
 	}
 }
 
-// Red when writing calls of tpl anew moves lines, or when what only looks like a call is written
-// anew.
+// TestGuardedChartsRenderAsBefore fails when rewriting calls of tpl moves lines, or changes text that only looks like
+// a call.
 func TestGuardedChartsRenderAsBefore(t *testing.T) {
 	for _, template := range []string{
 		`{{ tpl "a|b" . | quote }}`, "{{ tpl `a\"` . | quote }}", `"{{ "tpl x" }} tpl {{/* tpl . . */}}"`, `{{ tpl .Values.a . | upper | quote }}`,
@@ -171,7 +171,8 @@ func TestGuardedChartsRenderAsBefore(t *testing.T) {
 
 func encode(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 
-// A chart that prints its values, which was given the secrets and the cluster's data: red with the secrets in .Values.
+// TestSecretsAreNoPartOfTheValues: A chart prints its values, and gets the secrets and the cluster's data. The test
+// fails if .Values has the secrets.
 func TestSecretsAreNoPartOfTheValues(t *testing.T) {
 	for _, template := range []string{
 		`{{ .Values | toJson | quote }}`, `{{ .Values.kkp | toYaml | quote }}`, `{{ get .Values "kkp" | toJson | quote }}`,

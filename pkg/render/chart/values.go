@@ -11,8 +11,8 @@ import (
 
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/render/redact"
-	"github.com/trellis-addons/trellis/pkg/templatedata"
 	"github.com/trellis-addons/trellis/pkg/values"
+	"github.com/trellis-addons/trellis/pkg/values/templatedata"
 )
 
 // helmValues is a copy of values with Helm's kinds of numbers.
@@ -31,8 +31,8 @@ func helmValues(content any) (map[string]any, error) {
 	return copied, nil
 }
 
-// selectDependencies takes the dependencies that the values switch off out of the chart, with all that they have, and imports values of
-// the others. As in the helm program, a null among these stays.
+// selectDependencies removes the dependencies that the values disable from the chart, with their content, and imports
+// values of the others. As in the helm program, a null among these stays.
 func selectDependencies(chart *helmchart.Chart, config map[string]any) error {
 	if err := chartutil.ProcessDependenciesWithMerge(chart, config); err != nil {
 		return &render.ChartError{Chart: chart.Name(), Problem: "has dependencies that don't fit the values: " + err.Error()}
@@ -40,7 +40,7 @@ func selectDependencies(chart *helmchart.Chart, config map[string]any) error {
 	return nil
 }
 
-// renderValues gives what the templates of a chart with selected dependencies see.
+// renderValues returns the data of templates for a chart with selected dependencies.
 func renderValues(
 	chart *helmchart.Chart, config map[string]any, input render.Input, capabilities *chartutil.Capabilities,
 ) (chartutil.Values, error) {
@@ -50,11 +50,11 @@ func renderValues(
 	}
 	all, err := chartutil.ToRenderValuesWithSchemaValidation(chart, config, options, capabilities, true)
 	if err != nil {
-		return nil, &render.ChartError{Chart: chart.Name(), Problem: "can't take the values: " + err.Error()}
+		return nil, &render.ChartError{Chart: chart.Name(), Problem: "can't use the values: " + err.Error()}
 	}
 	merged, ok := all["Values"].(chartutil.Values)
 	if !ok {
-		return nil, &render.ChartError{Chart: chart.Name(), Problem: "has values that are no map"}
+		return nil, &render.ChartError{Chart: chart.Name(), Problem: "has values that are not a map"}
 	}
 	if err := checkSchemas(chart, merged); err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func renderValues(
 	return all, addClusterData(chart, merged, input.Data)
 }
 
-// addClusterData sets .Values.kkp where the chart or a text of its values names it, unless the chart's own schema refuses the key.
+// addClusterData sets .Values.kkp if the chart or a text of its values names it, unless the chart's own schema refuses the key.
 func addClusterData(chart *helmchart.Chart, merged map[string]any, data templatedata.Data) error {
 	if !namesClusterData(chart, merged) {
 		return nil
@@ -88,7 +88,7 @@ func addClusterData(chart *helmchart.Chart, merged map[string]any, data template
 	return nil
 }
 
-// namesClusterData looks at the files of a chart and its dependencies, and at texts that function tpl may render.
+// namesClusterData searches the files of a chart and its dependencies, and texts that function tpl may render.
 func namesClusterData(chart *helmchart.Chart, merged map[string]any) bool {
 	named := false
 	look := func(text string) { named = named || templatedata.Names(text, values.ReservedKey) }
@@ -99,7 +99,7 @@ func namesClusterData(chart *helmchart.Chart, merged map[string]any) bool {
 	return named || slices.ContainsFunc(chart.Dependencies(), func(one *helmchart.Chart) bool { return namesClusterData(one, nil) })
 }
 
-// capabilitiesOf is what a chart sees of the cluster, with the kinds of its own crds/ folder.
+// capabilitiesOf returns a chart's view of the cluster, with the kinds of its own crds/ folder.
 func capabilitiesOf(input render.Capabilities, crds []*unstructured.Unstructured) (*chartutil.Capabilities, error) {
 	version, err := chartutil.ParseKubeVersion(input.KubeVersion)
 	if err != nil {
@@ -115,7 +115,7 @@ func capabilitiesOf(input render.Capabilities, crds []*unstructured.Unstructured
 	}, nil
 }
 
-// servedBy are the group/versions and group/version/Kinds that a CRD brings.
+// servedBy are the group/versions and group/version/Kinds that a CRD adds.
 func servedBy(crd *unstructured.Unstructured) []string {
 	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
 	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")

@@ -19,7 +19,7 @@ const (
 	maxAnswerBytes = 2*manifest.MaxBytes + 4<<20
 	maxValueBytes  = 1 << 20
 	maxTextBytes   = 64 << 10
-	// maxDepth and maxNodes bound decoded maps, lists and values: small JSON can be large.
+	// maxDepth and maxNodes limit decoded maps, lists and values: small JSON can decode to large data.
 	maxDepth = 260
 	maxNodes = manifest.MaxNodes + 200_000
 )
@@ -58,7 +58,7 @@ func (a *answerer) end() error {
 	return a.writer.Flush()
 }
 
-// failure ends the answer. The parent drops what was written before.
+// failure ends the answer. The parent drops the frames before it.
 func (a *answerer) failure(err error) error {
 	encoded, encodingErr := json.Marshal(failureOf(err))
 	if encodingErr != nil {
@@ -112,7 +112,7 @@ func (a *answerer) values(values map[string]any) error {
 type answer struct {
 	result render.Result
 	values map[string]any
-	// failed is why there is no result: an error of package render.
+	// failed is the reason why there is no result: an error of package render.
 	failed error
 	nodes  int
 }
@@ -133,7 +133,7 @@ func readAnswer(reader io.Reader) (*answer, error) {
 	}
 }
 
-// add adds one frame; done says that it was the last.
+// add adds one frame; done reports that it was the last.
 func (a *answer) add(kind kind, payload []byte) (done bool, err error) {
 	switch kind {
 	case kindEnd:
@@ -177,7 +177,7 @@ func (a *answer) complete() error {
 	return nil
 }
 
-// addChart adds what a chart says of itself. Its hooks have frames of their own.
+// addChart adds a chart's description. Its hooks have frames of their own.
 func (a *answer) addChart(payload []byte) error {
 	chart := &render.Chart{}
 	if err := a.decode(payload, chart); err != nil || a.result.Chart != nil {
@@ -196,20 +196,20 @@ func (a *answer) addHook(payload []byte) error {
 		return &render.ProtocolError{Problem: "a hook without a chart"}
 	}
 	if a.full() {
-		return &render.ProtocolError{Problem: "more objects than are taken"}
+		return &render.ProtocolError{Problem: "more objects than the limit"}
 	}
 	var hook render.Hook
 	if err := a.decode(payload, &hook); err != nil {
 		return err
 	}
 	if hook.Check() != nil {
-		return &render.ProtocolError{Problem: "a hook that is none"}
+		return &render.ProtocolError{Problem: "a hook that is not valid"}
 	}
 	chart.Hooks = append(chart.Hooks, hook)
 	return nil
 }
 
-// full says whether there are as many objects, with hooks, as an answer may have.
+// full reports whether the answer has the maximum of objects, hooks included.
 func (a *answer) full() bool {
 	count := len(a.result.Objects)
 	if a.result.Chart != nil {
@@ -220,7 +220,7 @@ func (a *answer) full() bool {
 
 func (a *answer) addObject(payload []byte) error {
 	if a.full() {
-		return &render.ProtocolError{Problem: "more objects than are taken"}
+		return &render.ProtocolError{Problem: "more objects than the limit"}
 	}
 	content := map[string]any{}
 	if err := a.decode(payload, &content); err != nil {

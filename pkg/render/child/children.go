@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// enter waits for a place, which leave gives back.
+// enter waits for a place, which leave returns.
 func (p *Pool) enter(ctx context.Context, tenant string) (*place, error) {
 	p.mutex.Lock()
 	if p.places.closed {
@@ -35,7 +35,7 @@ func (p *Pool) enter(ctx context.Context, tenant string) (*place, error) {
 	return nil, fmt.Errorf("waiting for a renderer: %w", context.Cause(ctx))
 }
 
-// leave gives a place back, and has a new child made ready if one is missing.
+// leave returns a place, and starts a new ready child if one is missing.
 func (p *Pool) leave(at *place) {
 	defer p.background.Done()
 	p.release(at)
@@ -55,7 +55,7 @@ func (p *Pool) tryRelease(at *place) bool {
 	return p.places.release(at)
 }
 
-// staff gives the child of a place: a new one, if it is another tenant's or was killed.
+// staff returns the child of a place: a new one, if it is another tenant's or was killed.
 func (p *Pool) staff(at *place, tenant string) (*process, error) {
 	if was := at.child; was != nil && was.lives() && (!was.bound || was.tenant == tenant) {
 		was.bound, was.tenant = true, tenant
@@ -91,7 +91,7 @@ func (p *Pool) start(at *place) (*process, error) {
 	return made, nil
 }
 
-// end ends the child of a place, if it has one, and waits until it is gone.
+// end ends the child of a place, if it has one, and waits until it has exited.
 func (p *Pool) end(at *place) {
 	if at.child == nil {
 		return
@@ -103,7 +103,7 @@ func (p *Pool) end(at *place) {
 	p.options.Metrics.children.Dec()
 }
 
-// countRendering counts a child's rendering, and ends one that failed, or used much.
+// countRendering counts a child's rendering, and ends a child that failed or used much.
 func (p *Pool) countRendering(at *place, well bool) {
 	used := at.child
 	used.served++
@@ -113,7 +113,7 @@ func (p *Pool) countRendering(at *place, well bool) {
 	}
 }
 
-// replenish starts a child for no tenant yet, if there is a place, without waiting for it.
+// replenish starts a child without a tenant, if there is a place, and does not wait for it.
 func (p *Pool) replenish() {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -134,7 +134,7 @@ func (p *Pool) isClosed() bool {
 	return p.places.closed
 }
 
-// Close ends all children and waits until they are gone. Renderings fail.
+// Close ends all children and waits until they have exited. Renderings fail.
 func (p *Pool) Close() {
 	p.mutex.Lock()
 	if p.places.closed {

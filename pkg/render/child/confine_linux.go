@@ -12,13 +12,13 @@ const (
 	dataSlack = 256 << 20
 	// fieldData of /proc/self/statm is reserved data, in pages; terabytes with the race detector.
 	fieldData = 5
-	// descriptors of a child: its pipes, and what the Go runtime opens.
+	// descriptors of a child: its pipes, and those that the Go runtime opens.
 	descriptors = 16
-	// firstInLine is the highest score: without memory the kernel ends children first.
+	// firstInLine is the highest score: the kernel kills children first when memory runs out.
 	firstInLine = "1000"
 )
 
-// confine takes from the process what rendering does not need, before anything foreign is read.
+// confine gives up all rights of the process that rendering does not need, before it reads foreign bytes.
 func confine(given order) ready {
 	if err := os.WriteFile("/proc/self/oom_score_adj", []byte(firstInLine), 0); err != nil {
 		return ready{Problem: "oom_score_adj can't be raised"}

@@ -31,9 +31,8 @@ func atoi(t *testing.T, text string) int {
 	return number
 }
 
-// AC03: A renderer's process has no environment, no open files, an empty folder, and limits.
-// TestTheChildHasNothing looks at a child from outside: environment, descriptors, folder,
-// limits.
+// TestTheChildHasNothing (AC03): A renderer's process has no environment, no open files, an empty folder, and limits.
+// TestTheChildHasNothing inspects a child from outside: environment, descriptors, folder, limits.
 func TestTheChildHasNothing(t *testing.T) {
 	t.Setenv("TRELLIS_TEST_SECRET", "hunter2")
 	inheritable, err := os.Create(filepath.Join(t.TempDir(), "inheritable"))
@@ -41,7 +40,7 @@ func TestTheChildHasNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer inheritable.Close()
-	inheritable.Fd() // a descriptor in its plainest form
+	inheritable.Fd() // makes the descriptor inheritable
 	pool := rendering.Pool(t, child.Options{Memory: 256 << 20})
 	pid := pids(t, pool, "cluster-a", 1)[0]
 
@@ -63,8 +62,8 @@ func TestTheChildHasNothing(t *testing.T) {
 	}
 	for _, descriptor := range descriptors {
 		target, _ := os.Readlink(filepath.Join("/proc", pid, "fd", descriptor.Name()))
-		// The Go runtime opens the standard ones where they are closed, its poller, and the limit
-		// of its processors.
+		// The Go runtime opens the standard descriptors if they are closed, its poller, and the limit of its
+		// processors.
 		if !regexp.MustCompile(`^(pipe:|/dev/null$|anon_inode:|/sys/fs/cgroup/.*cpu)`).MatchString(target) {
 			t.Errorf("the child has descriptor %s: %s", descriptor.Name(), target)
 		}
@@ -90,8 +89,8 @@ func TestTheChildHasNothing(t *testing.T) {
 	}
 }
 
-// AC03: A renderer's process opens no file, no socket and no process.
-// TestTheChildReachesNothing asks a child from inside what it can do.
+// TestTheChildReachesNothing (AC03): A renderer's process opens no file, no socket and no process.
+// TestTheChildReachesNothing runs probes inside a child.
 func TestTheChildReachesNothing(t *testing.T) {
 	t.Setenv("TRELLIS_TEST_SECRET", "hunter2")
 	pool := rendering.Pool(t, child.Options{})

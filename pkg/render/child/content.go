@@ -13,7 +13,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/render"
 )
 
-// Limits of sent content. Of larger files only the name is sent: a renderer may not need them.
+// Limits of sent content. Of larger files only the name is sent: a renderer may not need their content.
 const (
 	maxFileBytes    = 16<<20 + 1
 	maxContentBytes = 64<<20 + 1
@@ -21,13 +21,13 @@ const (
 	maxPathBytes    = 4096
 )
 
-// Wants says whether a renderer reads a file. Others are not sent.
+// Wants reports whether a renderer reads a file. Others are not sent.
 type Wants func(path string) bool
 
 // AllFiles wants every file.
 func AllFiles(string) bool { return true }
 
-// sendContent writes the wanted regular files, in lexical order. Links are not followed.
+// sendContent writes the selected regular files, in lexical order. Links are not followed.
 func sendContent(writer *bufio.Writer, content fs.FS, wants Wants) error {
 	left, count := int64(maxContentBytes), 0
 	err := fs.WalkDir(content, ".", func(path string, entry fs.DirEntry, err error) error {
@@ -50,7 +50,7 @@ func sendContent(writer *bufio.Writer, content fs.FS, wants Wants) error {
 	return writeFrame(writer, kindEnd)
 }
 
-// sendFile writes one file, or only its name if it has more bytes than are left.
+// sendFile writes one file, or only its name if it exceeds the bytes that are left.
 func sendFile(writer *bufio.Writer, content fs.FS, path string, left int64) (int64, error) {
 	opened, err := content.Open(path)
 	if err != nil {
@@ -81,7 +81,7 @@ func sendFile(writer *bufio.Writer, content fs.FS, path string, left int64) (int
 	return size, nil
 }
 
-// receiveContent reads what sendFound and sendContent write.
+// receiveContent reads the frames of sendFound and sendContent.
 func receiveContent(frames *frames) (fs.FS, []*unstructured.Unstructured, error) {
 	received := newMemory()
 	var found []*unstructured.Unstructured

@@ -9,7 +9,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/render"
 )
 
-// death is why a child exited.
+// death is the reason why a child exited.
 type death string
 
 const (
@@ -17,13 +17,13 @@ const (
 	deathStack death = "stack"
 	// deathMemory: the kernel refused it memory.
 	deathMemory death = "memory"
-	// deathKilled: SIGKILL, from us, the kernel without memory, or an administrator.
+	// deathKilled: SIGKILL, from the manager, from the kernel without memory, or from an administrator.
 	deathKilled death = "killed"
-	// deathExit: it ended by itself.
+	// deathExit: it ended without a signal.
 	deathExit death = "exit"
 )
 
-// runtimeWords begin the Go runtime's last words (runtime/stack.go, malloc.go, mem_linux.go).
+// runtimeWords are prefixes of the Go runtime's last messages (runtime/stack.go, malloc.go, mem_linux.go).
 var runtimeWords = []struct {
 	words string
 	death death
@@ -52,14 +52,14 @@ func deathOf(state *os.ProcessState, words []byte) death {
 // dyingTime is how long a child with a closed pipe may take to exit.
 const dyingTime = 10 * time.Second
 
-// deathError is the error about a child whose pipe broke in a rendering, and that we did not kill.
+// deathError is the error for a child whose pipe broke in a rendering, and that the manager did not kill.
 func (p *process) deathError(addon string) error {
 	late := time.NewTimer(dyingTime)
 	defer late.Stop()
 	select {
 	case <-p.exited:
 	case <-late.C:
-		return &render.DiedError{Addon: addon} // it closed its pipe and stays
+		return &render.DiedError{Addon: addon} // it closed its pipe and still runs
 	}
 	switch p.death {
 	case deathStack:

@@ -9,7 +9,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/render/redact"
 )
 
-// failure is why there is no result: an error of package render, or Other.
+// failure is the reason why there is no result: an error of package render, or Other.
 type failure struct {
 	Template            *render.TemplateError            `json:",omitempty"`
 	NoManifests         *render.NoManifestsError         `json:",omitempty"`
@@ -59,7 +59,7 @@ func readFailure(payload []byte) (error, error) {
 	return &RenderingError{Problem: found.Other}, nil
 }
 
-// withoutValues takes values out of a child's texts, in case not the renderer wrote them.
+// withoutValues removes values from a child's texts, in case the renderer did not write them.
 func withoutValues(redactor redact.Redactor, err error) error {
 	texts := func(list []string) []string {
 		cut := make([]string, 0, min(len(list), maxListed))
@@ -85,5 +85,5 @@ func withoutValues(redactor redact.Redactor, err error) error {
 	return err
 }
 
-// maxListed names of a list that a message keeps.
+// maxListed is the maximum number of names of a list in a message.
 const maxListed = 20

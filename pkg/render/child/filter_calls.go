@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// allowed are the system calls of a Go program that computes and uses open pipes. All others fail
-// with EPERM: it can't open a file or socket, start a program or signal another process.
+// allowed are the system calls of a Go program that computes and uses open pipes. All others fail with EPERM: it
+// can't open a file or socket, start a program or signal another process.
 var allowed = append([]uint32{
 	unix.SYS_READ, unix.SYS_WRITE, unix.SYS_READV, unix.SYS_WRITEV, unix.SYS_PREAD64, unix.SYS_CLOSE, unix.SYS_FCNTL, unix.SYS_PIPE2,
 	unix.SYS_EPOLL_CREATE1, unix.SYS_EPOLL_CTL, unix.SYS_EPOLL_PWAIT, unix.SYS_EVENTFD2, unix.SYS_PPOLL,
@@ -25,7 +25,7 @@ var allowed = append([]uint32{
 	unix.SYS_EXIT, unix.SYS_EXIT_GROUP,
 }, architectureCalls...)
 
-// Offsets in what a filter sees of a call (struct seccomp_data).
+// Offsets in a filter's view of a call (struct seccomp_data).
 const (
 	offsetCall         = 0
 	offsetArchitecture = 4
@@ -54,7 +54,7 @@ func filter(process int) []unix.SockFilter {
 		jump(unix.BPF_JEQ, architecture, 1, 0), give(unix.SECCOMP_RET_KILL_PROCESS),
 		load(offsetCall),
 		jump(unix.BPF_JGE, otherABI, 0, 1), give(refuse),
-		// Flags of clone3 are out of a filter's sight; libraries then use clone.
+		// A filter can't see the flags of clone3; without it libraries use clone.
 		jump(unix.BPF_JEQ, unix.SYS_CLONE3, 0, 1), give(notThere),
 		// Threads, but no processes.
 		jump(unix.BPF_JEQ, unix.SYS_CLONE, 0, 4),
@@ -71,7 +71,7 @@ func filter(process int) []unix.SockFilter {
 	return append(program, give(refuse), give(unix.SECCOMP_RET_ALLOW))
 }
 
-// filterSystemCalls installs the filter for all threads, for ever.
+// filterSystemCalls installs the filter for all threads, permanently.
 func filterSystemCalls() error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -9,33 +9,33 @@ import (
 	"github.com/trellis-addons/trellis/pkg/render"
 )
 
-// kind says what a frame holds.
+// kind is the kind of a frame's payload.
 type kind byte
 
 // Kinds of frames from the parent.
 const (
 	kindRequest kind = 'R' // request as JSON; content follows, up to kindEnd
 	kindFound   kind = 'L' // one object that function lookup finds, as JSON; before the content
-	kindFile    kind = 'F' // one file: how long its path is, that path, bytes
-	kindOmitted kind = 'B' // the path of a file that is larger than any renderer takes
-	kindEnd     kind = 'E' // nothing more; also of an answer
+	kindFile    kind = 'F' // one file: length of its path, then path and bytes
+	kindOmitted kind = 'B' // the path of a file that is larger than any renderer accepts
+	kindEnd     kind = 'E' // no further frames; also of an answer
 )
 
 // Kinds of frames from the child.
 const (
-	kindReady    kind = 'H' // first of all: what the child's confinement came to, as JSON
+	kindReady    kind = 'H' // the first frame: the result of the child's confinement, as JSON
 	kindObject   kind = 'O' // one object as JSON
-	kindChart    kind = 'C' // what a chart says of itself, as JSON
+	kindChart    kind = 'C' // a chart's description, as JSON
 	kindHook     kind = 'K' // one hook of a chart as JSON, after the chart
 	kindManifest kind = 'M' // the chart's manifest as text
 	kindValues   kind = 'V' // values as JSON
-	kindFailure  kind = 'X' // why there is no result, as JSON; ends the answer
+	kindFailure  kind = 'X' // the reason why there is no result, as JSON; ends the answer
 )
 
 // frameHeader is the kind and the payload's length, big-endian.
 const frameHeader = 5
 
-// limits are how many bytes a frame of each kind may have; other kinds are refused.
+// limits are the maximum sizes of frames by kind, in bytes; other kinds are refused.
 type limits map[kind]int
 
 // writeFrame writes one frame whose payload is in parts.
@@ -57,11 +57,11 @@ func writeFrame(writer io.Writer, kind kind, parts ...[]byte) error {
 type frames struct {
 	reader io.Reader
 	limits limits
-	// left is how many bytes all further payloads may have.
+	// left is the maximum size of all further payloads together, in bytes.
 	left int
 }
 
-// next gives the next frame. An end inside of a frame is io.ErrUnexpectedEOF, else io.EOF.
+// next returns the next frame. An end within a frame is io.ErrUnexpectedEOF, otherwise io.EOF.
 func (f *frames) next() (kind, []byte, error) {
 	var header [frameHeader]byte
 	if _, err := io.ReadFull(f.reader, header[:]); err != nil {
@@ -82,10 +82,10 @@ func (f *frames) next() (kind, []byte, error) {
 	return kind, payload, err
 }
 
-// eager bytes of a payload are allocated before any of them has arrived.
+// eager is the part of a payload that is allocated before any of it has arrived, in bytes.
 const eager = 64 << 10
 
-// readGrowing reads exactly so many bytes. Memory grows as they arrive: the length is not trusted.
+// readGrowing reads exactly size bytes. Memory grows as they arrive: the length is not trusted.
 func readGrowing(reader io.Reader, size int) ([]byte, error) {
 	payload := make([]byte, 0, min(size, eager))
 	for len(payload) < size {

@@ -15,7 +15,7 @@ import (
 	"github.com/trellis-addons/trellis/test/rendering"
 )
 
-// small limits end bombs soon; they are far beyond what the harmless rendering needs.
+// small limits end bombs soon; a harmless rendering needs far less.
 func small() child.Options {
 	return child.Options{Memory: smallMemory, CPU: 2 * time.Second}
 }
@@ -31,14 +31,14 @@ func probed(t *testing.T, pool *child.Pool, name string) error {
 	return err
 }
 
-// TestLimits: each limit by itself, and that nobody else is hurt.
+// TestLimits checks each limit separately, and that later renderings succeed.
 func TestLimits(t *testing.T) {
 	long.Heavy(t)
 	for name, test := range map[string]struct {
 		limits child.Options
 		limit  string
 	}{
-		"hoard": {child.Options{Memory: smallMemory}, "memory"}, // however long that takes a busy machine
+		"hoard": {child.Options{Memory: smallMemory}, "memory"}, // without a limit of time, for a busy machine
 		"spin":  {small(), "cpu"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestNobodyWaits(t *testing.T) {
 	gone := errors.New("gone")
 	asked := input(folder("a.yaml", ""))
 	asked.Addon = "wait"
-	// What is read is sent, so a child has been chosen by then.
+	// Content is read when it is sent, so a child has been chosen by then.
 	asked.Content = readFirst{asked.Content, func() { time.AfterFunc(50*time.Millisecond, func() { cancel(gone) }) }}
 	if _, err := pool.Renderer(probe, child.AllFiles).Render(ctx, asked); !errors.Is(err, gone) {
 		t.Errorf("got %v, want the reason of the context", err)
@@ -70,7 +70,7 @@ func TestNobodyWaits(t *testing.T) {
 	}
 }
 
-// readFirst is content that tells when it is opened.
+// readFirst is content that calls a function when it is opened.
 type readFirst struct {
 	fs.FS
 	opened func()
@@ -82,7 +82,7 @@ func (r readFirst) Open(name string) (fs.File, error) {
 	return r.FS.Open(name)
 }
 
-// TestHostileChild: what a child does that somebody has taken over.
+// TestHostileChild checks the answers of a compromised child.
 func TestHostileChild(t *testing.T) {
 	pool := rendering.Pool(t, small())
 	var died *render.DiedError
@@ -106,7 +106,7 @@ func TestHostileChild(t *testing.T) {
 	expectHarmless(t, pool)
 }
 
-// bombs are templates of both methods, by what they begin with, or of one.
+// bombs are templates by their problem, each with its method; empty: both methods.
 var bombs = map[string]struct {
 	method string
 	text   string
@@ -134,9 +134,9 @@ var bombs = map[string]struct {
 	},
 }
 
-// AC01, AC02: Templates and values without end are ended by limits of memory and time. Every bomb
-// ends, in an error of a type that stays away from others and that names the add-on or a line of its
-// templates, and the next rendering is as good as ever.
+// TestBombs (AC01, AC02): Limits of memory and time end templates and values that never end. Every bomb ends in an
+// error of a type that does not affect others and that names the add-on or a line of its templates, and the next
+// rendering succeeds.
 func TestBombs(t *testing.T) {
 	long.Heavy(t)
 	pool := rendering.Pool(t, small())
@@ -156,7 +156,7 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// expectBounded holds that an error says which limit was reached, and where.
+// expectBounded checks that an error names the reached limit, and the place.
 func expectBounded(t *testing.T, err error) {
 	t.Helper()
 	var exhausted *render.ExhaustedError
@@ -174,7 +174,7 @@ func expectBounded(t *testing.T, err error) {
 	t.Logf("%v", err)
 }
 
-// AC12: What a template fails with is cut in the child already.
+// TestLongMessagesOfTheChildAreCut (AC12): The failure message of a template is already cut in the child.
 func TestLongMessagesOfTheChildAreCut(t *testing.T) {
 	pool := rendering.Pool(t, child.Options{})
 	for method, content := range map[string]render.Input{
@@ -188,8 +188,8 @@ func TestLongMessagesOfTheChildAreCut(t *testing.T) {
 	}
 }
 
-// V02: A schema of a hundred thousand levels harms the renderer's process at most.
-// TestDeepSchemaEndsTheChildAtMost and TestExtremeSchemaEndsTheChildAtMost: the child takes the harm, if there is any.
+// TestDeepSchemaEndsTheChildAtMost (V02): A schema of a hundred thousand levels harms the renderer's process at most.
+// TestDeepSchemaEndsTheChildAtMost and TestExtremeSchemaEndsTheChildAtMost check that only the child may end.
 func TestDeepSchemaEndsTheChildAtMost(t *testing.T) {
 	pool := rendering.Pool(t, small())
 	deep := strings.Repeat(`{"not":`, 100_000) + `{}` + strings.Repeat(`}`, 100_000)
@@ -201,7 +201,7 @@ func TestDeepSchemaEndsTheChildAtMost(t *testing.T) {
 	expectHarmless(t, pool)
 }
 
-// V04: A schema of extreme numbers harms the renderer's process at most.
+// TestExtremeSchemaEndsTheChildAtMost (V04): A schema of extreme numbers harms the renderer's process at most.
 func TestExtremeSchemaEndsTheChildAtMost(t *testing.T) {
 	pool := rendering.Pool(t, small())
 	schema := `{"properties":{"b":{"pattern":"^(((a{1,1000}){1,1000}){1,1000})$","maxLength":1e308,"multipleOf":1e-308},` +
@@ -214,7 +214,7 @@ func TestExtremeSchemaEndsTheChildAtMost(t *testing.T) {
 	expectHarmless(t, pool)
 }
 
-// V01: Content of an add-on that is too large is refused within the renderer's limits.
+// TestLargeContentIsBounded (V01): Content of an add-on that is too large is refused within the renderer's limits.
 func TestLargeContentIsBounded(t *testing.T) {
 	long.Heavy(t)
 	pool := rendering.Pool(t, child.Options{})

@@ -10,15 +10,15 @@ import (
 
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/render/child"
-	"github.com/trellis-addons/trellis/pkg/templatedata"
+	"github.com/trellis-addons/trellis/pkg/values/templatedata"
 	"github.com/trellis-addons/trellis/test/rendering"
 )
 
-// probe is a method of these tests only: a renderer that does what its addon's name says, as
-// something that has taken a child over would.
+// probe is a method of these tests only: a renderer whose behaviour its add-on's name selects, like a compromised
+// child.
 const probe = "probe"
 
-// others make the test binary another process than one that tests, where a variable says so.
+// others are functions that turn the test binary into another process if a variable requests it.
 var others []func()
 
 func TestMain(m *testing.M) {
@@ -60,7 +60,7 @@ func renderWith(t *testing.T, pool *child.Pool, method string, content fstest.Ma
 	return pool.Renderer(method, child.AllFiles).Render(t.Context(), input(content))
 }
 
-// expectHarmless says that the pool still serves others.
+// expectHarmless checks that the pool still serves others.
 func expectHarmless(t *testing.T, pool *child.Pool) {
 	t.Helper()
 	harmless := input(folder("a.yaml", configMap+"harmless"))

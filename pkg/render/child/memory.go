@@ -32,7 +32,7 @@ func newMemory() *memory {
 // add adds a file and the folders above it.
 func (m *memory) add(name string, data []byte, omitted bool) error {
 	if !fs.ValidPath(name) || name == "." || m.nodes[name] != nil {
-		return &render.ProtocolError{Problem: "a path that is none, or that is there twice"}
+		return &render.ProtocolError{Problem: "a path that is not valid, or that is used twice"}
 	}
 	folder, err := m.folder(path.Dir(name))
 	if err != nil {

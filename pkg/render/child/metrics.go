@@ -6,11 +6,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/trellis-addons/trellis/pkg/base/tracing"
 	"github.com/trellis-addons/trellis/pkg/render"
-	"github.com/trellis-addons/trellis/pkg/tracing"
 )
 
-// Metrics count what a pool does.
+// Metrics count a pool's work.
 type Metrics struct {
 	seconds  *prometheus.HistogramVec
 	ends     *prometheus.CounterVec
@@ -27,30 +27,29 @@ const (
 	resultProtocol = "protocol"
 )
 
-// NewMetrics makes metrics and registers them.
+// NewMetrics creates metrics and registers them.
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	made := &Metrics{
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "trellis_render_seconds", Help: "Time of a rendering in its child, by method.",
+			Name: "trellis_render_seconds", Help: "Time of a rendering in its process, by method.",
 			Buckets: prometheus.ExponentialBuckets(0.005, 2, 14),
 		}, []string{"method"}),
 		ends: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "trellis_render_results_total",
-			Help: "Renderings by method and result: rendered, refused, died, lost, protocol, or the limit past which the child was killed.",
+			Help: "Renderings by method and result: rendered, refused, died, lost, protocol, or the limit for which the process was killed.",
 		}, []string{"method", "result"}),
 		children: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "trellis_render_children", Help: "Renderers that are alive, at work or waiting.",
+			Name: "trellis_render_children", Help: "Live rendering processes, at work or waiting.",
 		}),
 		starts: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "trellis_render_children_started_total", Help: "Renderers that were started.",
+			Name: "trellis_render_children_started_total", Help: "Rendering processes that were started.",
 		}),
 	}
 	registerer.MustRegister(made.seconds, made.ends, made.children, made.starts)
 	return made
 }
 
-// begin has all figures of a method begin at 0: what appears at its first count has not risen, for an
-// alert.
+// begin starts all series of a method at 0: for an alert, a series that appears with its first count has not risen.
 func (m *Metrics) begin(method string) {
 	results := []string{
 		resultRendered, resultRefused, resultDied, resultLost, resultProtocol, limitMemory, limitCPU, limitTime,

@@ -40,7 +40,7 @@ func orphanMaker() {
 		copied := asked
 		go func() { _, _ = pool.Renderer(probe, child.AllFiles).Render(context.Background(), copied) }()
 	}
-	for len(childrenOf(os.Getpid())) < 4 { // idle, ready and two at work
+	for len(childrenOf(os.Getpid())) < 4 { // idle, ready and two that work
 		<-time.After(10 * time.Millisecond)
 	}
 	fmt.Println("ready")
@@ -106,7 +106,7 @@ func TestChildrenDieWithTheirParent(t *testing.T) {
 	}
 }
 
-// TestNoneIsLeft: Close returns when all children are gone, also those at work.
+// TestNoneIsLeft: Close returns when all children have exited, also those that work.
 func TestNoneIsLeft(t *testing.T) {
 	before := len(childrenOf(os.Getpid()))
 	pool := rendering.Pool(t, child.Options{Children: 3})
@@ -118,7 +118,7 @@ func TestNoneIsLeft(t *testing.T) {
 		_, err := pool.Renderer(probe, child.AllFiles).Render(t.Context(), asked)
 		failed <- err
 	}()
-	for len(childrenOf(os.Getpid())) < before+3 { // idle, at work and ready
+	for len(childrenOf(os.Getpid())) < before+3 { // idle, working and ready
 		<-time.After(10 * time.Millisecond)
 	}
 	pool.Close()

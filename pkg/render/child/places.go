@@ -2,7 +2,7 @@ package child
 
 import "slices"
 
-// state says what a place is for at the moment.
+// state is the present use of a place.
 type state string
 
 const (
@@ -12,39 +12,44 @@ const (
 	idle state = "idle"
 	// working: a rendering has the place. It ends a child that does not fit, and starts another.
 	working state = "working"
-	// readying: a child for no tenant yet is being started, after the one before has ended.
+	// readying: a child for no tenant yet is being started, after the previous one has ended.
 	readying state = "readying"
 	// clearing: the pool is closed, and the waiting child is being ended.
 	clearing state = "clearing"
 )
 
-// place is where one child at a time lives. While it is not idle, only its owner uses the child.
+// place is where one child at a time runs. While it is not idle, only its owner uses the child.
 type place struct {
 	state state
-	// tenant has the place while it is working.
+	// tenant uses the place while it is working.
 	tenant string
-	// child was started here and has not ended; nil: none.
+	// child was started for this place and has not ended; nil: none.
 	child *process
-	// since is when the child began to wait; the smallest is the longest.
+	// since is when the child began to wait; the smallest number has waited longest.
 	since uint64
 }
 
 // ticket is a caller that waits for a place.
 type ticket struct {
 	tenant string
-	// turn gives the place; it is closed where the pool ends.
+	// turn delivers the place; it is closed when the pool ends.
 	turn chan *place
+	// rank orders callers of different tenants: each of a tenant that waits has one more than its previous one.
+	rank int
 }
 
-// places are all that a pool knows of its children, and who waits: as a rule one place more than
-// renderings run at a time. It has no processes, clocks or locks: the pool holds its mutex.
+// places has a pool's whole state of its children and waiting callers: usually one place more than renderings run at
+// a time. It has no processes, clocks or locks: the pool holds its mutex.
 type places struct {
 	all []*place
-	// most is how many renderings run at a time. A child without a tenant has a place beside them, if there is one more.
+	// most is the maximum number of concurrent renderings. If there is one more place, it is for a child without a
+	// tenant.
 	most    int
 	waiting []*ticket
-	given   uint64
-	closed  bool
+	// rank is the highest of the callers that got a place.
+	rank   int
+	given  uint64
+	closed bool
 }
 
 func newPlaces(children, beside int) *places {
@@ -55,7 +60,7 @@ func newPlaces(children, beside int) *places {
 	return made
 }
 
-// share is how many renderings one tenant may have at a time: never all.
+// share is the maximum number of concurrent renderings of one tenant: never all.
 func (p *places) share() int { return max(1, p.most-1) }
 
 func (p *places) count(asked func(at *place) bool) int {
@@ -68,15 +73,20 @@ func (p *places) count(asked func(at *place) bool) int {
 	return found
 }
 
-// ask waits for a turn. The first comes first, except for tenants that have their share.
+// ask waits for a place.
 func (p *places) ask(tenant string) *ticket {
-	mine := &ticket{tenant: tenant, turn: make(chan *place, 1)}
+	mine := &ticket{tenant: tenant, turn: make(chan *place, 1), rank: p.rank}
+	for _, one := range p.waiting {
+		if one.tenant == tenant {
+			mine.rank = max(mine.rank, one.rank+1)
+		}
+	}
 	p.waiting = append(p.waiting, mine)
 	p.callUp()
 	return mine
 }
 
-// withdraw ends a wait. A place that was given in the same moment is returned, to be released.
+// withdraw ends a wait. It returns a place that was given in the same moment; the caller releases it.
 func (p *places) withdraw(mine *ticket) *place {
 	if at := slices.Index(p.waiting, mine); at >= 0 {
 		p.waiting = slices.Delete(p.waiting, at, at+1)
@@ -85,24 +95,38 @@ func (p *places) withdraw(mine *ticket) *place {
 	return <-mine.turn
 }
 
-// callUp gives places to those who wait.
+// callUp gives places to waiting callers.
 func (p *places) callUp() {
-	p.waiting = slices.DeleteFunc(p.waiting, func(next *ticket) bool {
-		all := p.count(func(at *place) bool { return at.state == working })
-		theirs := p.count(func(at *place) bool { return at.state == working && at.tenant == next.tenant })
-		if p.closed || all >= p.most || theirs >= p.share() {
-			return false
+	for !p.closed && p.count(func(at *place) bool { return at.state == working }) < p.most {
+		next := p.next()
+		if next < 0 {
+			return
 		}
-		at := p.choose(next.tenant)
-		at.state, at.tenant = working, next.tenant
-		next.turn <- at
-		return true
-	})
+		mine := p.waiting[next]
+		p.waiting = slices.Delete(p.waiting, next, next+1)
+		at := p.choose(mine.tenant)
+		at.state, at.tenant = working, mine.tenant
+		p.rank = max(p.rank, mine.rank)
+		mine.turn <- at
+	}
 }
 
-// choose finds the best place for a tenant: with its own child, with one of no tenant, without one,
-// or with the child that has waited longest. There is one: not all places work, and one at most is
-// readying.
+// next is the waiting caller that gets the next place; -1: none does. It is one of the tenant with the fewest
+// renderings at work and, of equal ones, with the fewest places since it began to wait: a tenant with many callers does
+// not delay others.
+func (p *places) next() int {
+	next, fewest := -1, p.share()
+	for i, one := range p.waiting {
+		theirs := p.count(func(at *place) bool { return at.state == working && at.tenant == one.tenant })
+		if theirs < fewest || next >= 0 && theirs == fewest && one.rank < p.waiting[next].rank {
+			next, fewest = i, theirs
+		}
+	}
+	return next
+}
+
+// choose finds the best place for a tenant: with its own child, with a child of no tenant, without one, or with the
+// child that has waited longest. There is one: not all places work, and one at most is readying.
 func (p *places) choose(tenant string) *place {
 	if at := p.longestIdle(func(child *process) bool { return child.bound && child.tenant == tenant }); at != nil {
 		return at
@@ -110,13 +134,13 @@ func (p *places) choose(tenant string) *place {
 	if at := p.longestIdle(isNobodys); at != nil {
 		return at
 	}
-	return p.room()
+	return p.freePlace()
 }
 
 func isNobodys(child *process) bool { return !child.bound }
 
-// room is a place to start a child: a vacant one, or the longest idle one; nil: none.
-func (p *places) room() *place {
+// freePlace returns a place to start a child in: a vacant one, or the longest idle one; nil: none.
+func (p *places) freePlace() *place {
 	if at := slices.IndexFunc(p.all, func(at *place) bool { return at.state == vacant }); at >= 0 {
 		return p.all[at]
 	}
@@ -133,21 +157,21 @@ func (p *places) longestIdle(fits func(child *process) bool) *place {
 	return found
 }
 
-// spare is the place where a child for no tenant should be started; nil: there is one, or no room.
+// spare returns the place in which to start a child for no tenant; nil: there is such a child, or no place.
 func (p *places) spare() *place {
 	readied := p.count(func(at *place) bool { return at.state == readying || at.state == idle && isNobodys(at.child) })
 	if p.closed || readied > 0 || len(p.all) == p.most {
 		return nil
 	}
-	at := p.room()
+	at := p.freePlace()
 	if at != nil {
 		at.state = readying
 	}
 	return at
 }
 
-// release gives a place back. Its child waits for its tenant's next rendering; false: the pool is
-// closed, so the child has to be ended first.
+// release returns a place. Its child waits for its tenant's next rendering. False: the pool is closed, so the child
+// must be ended first.
 func (p *places) release(at *place) bool {
 	if at.child != nil && p.closed {
 		at.state = clearing
@@ -162,8 +186,8 @@ func (p *places) release(at *place) bool {
 	return true
 }
 
-// close ends all turns. Waiting children are clearing, and have to be ended; busy ones have to be
-// killed, and are ended by who has their place.
+// close ends all waits. Waiting children become clearing, and must be ended; busy ones must be killed, and the owners
+// of their places end them.
 func (p *places) close() (ended, killed []*place) {
 	p.closed = true
 	for _, left := range p.waiting {

@@ -4,16 +4,16 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
 // placesSeed repeats one order of TestPlacesInAnyOrder.
 var placesSeed = flag.Uint64("places-seed", 0, "the order of TestPlacesInAnyOrder to repeat; 0: many")
 
-// TestPlacesInAnyOrder: tenants come, go and give up in random orders, while children are started,
-// fail to start, die where they wait, are killed at work and used up. At each step no more children
-// live than may, each of them has a place, nobody is given one that has seen another tenant, and
-// nobody who could have a turn waits.
+// TestPlacesInAnyOrder: tenants begin, end and give up in random orders, while children are started, fail to start,
+// die while they wait, are killed while they work and are used up. At each step no more children live than allowed,
+// each has a place, no tenant is given one of another tenant, and no tenant waits that could have a turn.
 func TestPlacesInAnyOrder(t *testing.T) {
 	first, last := uint64(1), uint64(300)
 	if *placesSeed != 0 {
@@ -31,14 +31,42 @@ func TestPlacesInAnyOrder(t *testing.T) {
 	}
 }
 
-// world is what happens around places: the part of the pool and of its children.
+// TestATenantWithManyCallersDelaysNoOther turns red when callers get places in the order in which they came, regardless of
+// the number of their tenant's (places.next, and rank in it).
+func TestATenantWithManyCallersDelaysNoOther(t *testing.T) {
+	for _, test := range []struct {
+		why    string
+		others []string
+		most   int // renderings that end before
+	}{
+		{"two tenants, of which one has its share", []string{"a", "a", "b"}, 1},
+		{"as many tenants as places", []string{"a", "b", "c"}, 4},
+	} {
+		made := newPlaces(3, 0)
+		var asked []*ticket
+		for range 10 {
+			for _, tenant := range test.others {
+				asked = append(asked, made.ask(tenant))
+			}
+		}
+		mine, ended := made.ask("mine"), 0
+		for ; len(mine.turn) == 0 && ended < len(asked); ended++ {
+			next := slices.IndexFunc(asked, func(one *ticket) bool { return len(one.turn) > 0 })
+			made.release(<-asked[next].turn)
+		}
+		if ended > test.most {
+			t.Errorf("%s: it gets a place when %d renderings have ended, want %d at most", test.why, ended, test.most)
+		}
+	}
+}
+
+// world is the environment of places: the role of the pool and of its children.
 type world struct {
 	*rand.Rand
 	places *places
-	// children is how many renderings may go on at a time, beside how many more places there are.
+	// children is the maximum number of concurrent renderings, beside the number of additional places.
 	children, beside int
-	// living are the processes that were started and not ended; dead are those among them that
-	// exited by themselves.
+	// living are the processes that were started and not ended; dead are those among them that exited on their own.
 	living map[*process]bool
 	dead   map[*process]bool
 	asking []*ticket
@@ -59,7 +87,7 @@ func (w *world) wrongly(format string, values ...any) {
 	w.wrong = append(w.wrong, fmt.Sprintf(format, values...))
 }
 
-// step is something that happens.
+// step is one random event.
 func (w *world) step() {
 	switch w.IntN(10) {
 	case 0, 1, 2:
@@ -74,7 +102,7 @@ func (w *world) step() {
 		}
 	case 4:
 		if at := w.places.all[w.IntN(len(w.places.all))]; at.child != nil {
-			w.dead[at.child] = true // by itself, or killed by somebody, wherever it is
+			w.dead[at.child] = true // on its own, or killed by another process, in any place
 		}
 	case 5:
 		if spare := w.places.spare(); spare != nil {
@@ -99,7 +127,7 @@ func (w *world) step() {
 	w.check()
 }
 
-// takeTurns is what those do whose turn has come: they make their place fit.
+// takeTurns makes the tenants with a turn prepare their place.
 func (w *world) takeTurns() {
 	var left []*ticket
 	for _, asked := range w.asking {
@@ -123,7 +151,7 @@ func (w *world) takeTurns() {
 	w.asking = left
 }
 
-// render is a rendering that ends, well or not.
+// render ends a rendering, successfully or not.
 func (w *world) render(at *place) {
 	if at.child != nil {
 		at.child.served++
@@ -140,7 +168,7 @@ func (w *world) release(at *place) {
 	}
 }
 
-// start starts a child, which fails now and then.
+// start starts a child; some starts fail.
 func (w *world) start(at *place) {
 	if w.IntN(5) == 0 {
 		return
@@ -166,7 +194,7 @@ func (w *world) end(at *place) {
 	at.child = nil
 }
 
-// check holds what is there against what has to hold at any time.
+// check checks the properties that hold at any time.
 func (w *world) check() {
 	placed, busy := map[*process]bool{}, map[string]int{}
 	for _, at := range w.places.all {
@@ -217,7 +245,7 @@ func (w *world) checkTurns(busy map[string]int) {
 	}
 }
 
-// finish closes the places in the middle of everything.
+// finish closes the places in any state.
 func (w *world) finish() {
 	ended, killed := w.places.close()
 	for _, at := range killed {

@@ -21,8 +21,8 @@ import (
 	"github.com/trellis-addons/trellis/test/rendering"
 )
 
-// podVariable says which process of TestAPodIsEnough this one is: "node" makes the pod's root, which nobody writes to; "container" is
-// another user without rights, and gives up all ways to get some; "manager" renders.
+// podVariable says which process of TestAPodIsEnough this one is: "node" creates the pod's root as read-only;
+// "container" is another user without rights, and gives up all ways to get some; "manager" renders.
 const podVariable = "TRELLIS_TEST_POD"
 
 // podUser is that of the charts' pods.
@@ -43,7 +43,7 @@ func podProcess() {
 	os.Exit(0)
 }
 
-// as is this program again, in namespaces of its own, where whoever runs the test is another user.
+// as starts this program again, in separate namespaces, where the user who runs the test has another ID.
 func as(user int, step string, namespaces uintptr) *exec.Cmd {
 	command := exec.CommandContext(context.Background(), "/proc/self/exe")
 	command.Env = []string{podVariable + "=" + step}
@@ -72,7 +72,7 @@ func podNode() error {
 }
 
 func podContainer() error {
-	runtime.LockOSThread() // what follows is the thread's, and the next program's
+	runtime.LockOSThread() // the following settings are the thread's, and the next program's
 	if err := entry.Confine(); err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func podContainer() error {
 
 var statusLine = regexp.MustCompile(`(?m)^(Uid|NoNewPrivs|Seccomp|Seccomp_filters|CapPrm|CapEff|CapInh|CapAmb):\s+(\S+)`)
 
-// podManager tells what it may, and renders by both methods.
+// podManager reports its rights, and renders by both methods.
 func podManager() error {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -123,9 +123,9 @@ func podManager() error {
 	return nil
 }
 
-// TestAPodIsEnough renders as the charts' pods do: as user 65532 without a capability and without a way to one, on a root that is
-// read-only, under a filter of system calls like RuntimeDefault of container runtimes. It turns red when a renderer can't start, can't
-// confine itself or can't compute there.
+// TestAPodIsEnough renders as the charts' pods do: as user 65532 without a capability and without a way to get one,
+// on a read-only root, under a filter of system calls like RuntimeDefault of container runtimes. It turns red when a
+// renderer can't start, can't confine itself or can't compute there.
 func TestAPodIsEnough(t *testing.T) {
 	output, err := as(0, "node", syscall.CLONE_NEWNS).CombinedOutput()
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/trellis-addons/trellis/pkg/base/tracing"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/render/redact"
-	"github.com/trellis-addons/trellis/pkg/templatedata"
-	"github.com/trellis-addons/trellis/pkg/tracing"
+	"github.com/trellis-addons/trellis/pkg/values/templatedata"
 )
 
 // Defaults of Options.
@@ -25,20 +25,20 @@ const (
 	DefaultCPU      = 20 * time.Second
 	DefaultTimeout  = 30 * time.Second
 	DefaultChildren = 3
-	// defaultRenders is how many renderings pay for the start of one process.
+	// defaultRenders is the number of renderings that justifies the start of one process.
 	defaultRenders = 256
 )
 
 // Options of a pool. Zero values are defaults.
 type Options struct {
-	// Memory in bytes that one child may allocate.
+	// Memory is the maximum that one child may allocate, in bytes.
 	Memory int64
 	// CPU is the processor time, Timeout the wall-clock time, that one rendering may take.
 	CPU, Timeout time.Duration
-	// Children is how many renderings run at a time. One more process may wait for work, unless Alone.
+	// Children is the maximum number of concurrent renderings. One more process may wait for work, unless Alone.
 	Children int
 	Alone    bool
-	// Renders is how many renderings of its tenant a child makes before it is replaced.
+	// Renders is the number of renderings of its tenant after which a child is replaced.
 	Renders int
 	Log     logr.Logger
 	// Metrics of the pool, see NewMetrics; nil: none.
@@ -57,7 +57,7 @@ type Pool struct {
 	warned     sync.Once
 }
 
-// New makes a pool. Close ends its children.
+// New creates a pool. Close ends its children.
 func New(options Options) *Pool {
 	options.Memory = cmp.Or(options.Memory, DefaultMemory)
 	options.CPU = cmp.Or(options.CPU, DefaultCPU)
@@ -72,7 +72,7 @@ func New(options Options) *Pool {
 	return &Pool{options: options, starter: newStarter(), places: newPlaces(options.Children, beside)}
 }
 
-// ErrClosed says that the pool is closed.
+// ErrClosed reports that the pool is closed.
 var ErrClosed = errors.New("the renderers are shut down")
 
 // Start keeps a child ready until the context ends, and then ends all of them.
@@ -83,7 +83,7 @@ func (p *Pool) Start(ctx context.Context) error {
 	return nil
 }
 
-// Renderer renders one method in children, which get the files that it wants.
+// Renderer renders one method in children, which get the files that wants selects.
 func (p *Pool) Renderer(method string, wants Wants) render.Renderer {
 	p.options.Metrics.begin(method)
 	return &renderer{pool: p, method: method, wants: wants}
@@ -95,9 +95,9 @@ type renderer struct {
 	wants  Wants
 }
 
-// Render implements render.Renderer. Beside the method's own errors, *render.ExhaustedError,
-// *render.DiedError and *render.ProtocolError are about the add-on; *render.LostError and others
-// are about the machine or the context.
+// Render implements render.Renderer. In addition to the method's own errors, *render.ExhaustedError,
+// *render.DiedError and *render.ProtocolError are about the add-on; *render.LostError and others are about the
+// machine or the context.
 func (r *renderer) Render(ctx context.Context, input render.Input) (render.Result, error) {
 	job := job{
 		tenant: input.Tenant, addon: input.Addon, method: r.method, ask: askObjects(r.method, input, r.wants),
@@ -120,7 +120,7 @@ func (p *Pool) RenderValues(ctx context.Context, input render.ValuesInput) (map[
 	return read.values, nil
 }
 
-// methodValues is the rendering of values, in metrics.
+// methodValues is the method of rendered values, in metrics.
 const methodValues = "values"
 
 // job is one rendering.
@@ -129,7 +129,7 @@ type job struct {
 	ask                   question
 	values                map[string]any
 	data                  templatedata.Data
-	// secrets are those of objects that function lookup finds.
+	// secrets come from objects that function lookup finds.
 	secrets []string
 }
 
@@ -144,7 +144,7 @@ func (p *Pool) do(ctx context.Context, job job) (read *answer, err error) {
 	defer p.leave(at)
 	read, err = p.renderAt(ctx, at, job)
 	if _, lost := errors.AsType[*render.LostError](err); lost && at.child != nil && at.child.waited {
-		p.end(at) // it may have been killed while it waited: a new one is tried
+		p.end(at) // it may have been killed while it waited: start a new one
 		read, err = p.renderAt(ctx, at, job)
 	}
 	if at.child != nil {
@@ -170,7 +170,7 @@ func (p *Pool) renderAt(ctx context.Context, at *place, job job) (*answer, error
 	return read, nil
 }
 
-// converse asks a child and reads its answer, while the child is watched.
+// converse sends a request to a child and reads its answer, while the child is watched.
 func (p *Pool) converse(ctx context.Context, process *process, job job) (*answer, error) {
 	watch := watchOver(ctx, process, p.options)
 	read, err := exchange(process, p.options.Timeout, job.ask)
@@ -209,10 +209,10 @@ func (p *Pool) most(limit string) string {
 	return p.options.Timeout.String()
 }
 
-// afterTimeout is when reading and writing end, if the child's end did not end them.
+// afterTimeout is the time after a timeout when reading and writing end, if the end of the child did not end them.
 const afterTimeout = 10 * time.Second
 
-// unsentError says that the request's content could not be read; the child is not at fault.
+// unsentError reports that the request's content could not be read; the child is not at fault.
 type unsentError struct{ err error }
 
 func (e *unsentError) Error() string { return e.err.Error() }
@@ -229,7 +229,7 @@ func (p *pipe) Write(data []byte) (int, error) {
 	return written, err
 }
 
-// exchange asks a child and reads the answer.
+// exchange sends a request to a child and reads the answer.
 func exchange(process *process, timeout time.Duration, ask question) (*answer, error) {
 	deadline := time.Now().Add(timeout + afterTimeout)
 	if err := errors.Join(process.requests.SetWriteDeadline(deadline), process.answers.SetReadDeadline(deadline)); err != nil {
@@ -244,7 +244,7 @@ func exchange(process *process, timeout time.Duration, ask question) (*answer, e
 	}
 	read, err := readAnswer(process.reading)
 	if err == nil && process.reading.Buffered() > 0 {
-		return nil, &render.ProtocolError{Problem: "more than it was asked for"}
+		return nil, &render.ProtocolError{Problem: "more than was requested"}
 	}
 	return read, err
 }

@@ -21,7 +21,7 @@ const chartTemplate = configMap + `{{ .Release.Name }}
 data: {kkp: "{{ .Values.kkp.Cluster.Name }}", values: {{ toJson .Values.c | quote }}, version: "{{ .Capabilities.KubeVersion }}"}
 `
 
-// TestSameAsInProcess: what comes over the pipes is what the renderer gives.
+// TestSameAsInProcess: the result over the pipes equals the renderer's.
 func TestSameAsInProcess(t *testing.T) {
 	pool := rendering.Pool(t, child.Options{})
 	for method, content := range map[string]render.Input{
@@ -46,7 +46,7 @@ func TestSameAsInProcess(t *testing.T) {
 	}
 }
 
-// plain is a result as JSON has it.
+// plain is a result as JSON.
 func plain(t *testing.T, result render.Result) string {
 	t.Helper()
 	encoded, err := json.MarshalIndent(result, "", " ")
@@ -68,7 +68,7 @@ func TestValuesTemplate(t *testing.T) {
 	}
 	asked.Template = "{{ with .CAPI }}port: {{ .ControlPlane.spec.port }}{{ end }}"
 	asked.CAPI = map[string]any{"ControlPlane": map[string]any{"spec": map[string]any{"port": int64(6443)}}}
-	if values, err := pool.RenderValues(t.Context(), asked); err != nil || values["port"] != int64(6443) { // red when it does not cross the pipe
+	if values, err := pool.RenderValues(t.Context(), asked); err != nil || values["port"] != int64(6443) { // it crosses the pipe
 		t.Errorf("of Cluster API: %v, %v", values, err)
 	}
 	asked.Template = "{{ fail `no` }}"
@@ -78,7 +78,7 @@ func TestValuesTemplate(t *testing.T) {
 	}
 }
 
-// TestRefusalsKeepTheirType: what a renderer refuses is told as it would be in process.
+// TestRefusalsKeepTheirType: a renderer's refusal has the same type as in process.
 func TestRefusalsKeepTheirType(t *testing.T) {
 	pool := rendering.Pool(t, child.Options{})
 	for _, test := range []struct {
@@ -103,7 +103,7 @@ func TestRefusalsKeepTheirType(t *testing.T) {
 	}
 }
 
-// Red when hooks, or a part of one, do not cross the pipe.
+// TestHooksCross fails when hooks, or a part of one, do not cross the pipe.
 func TestHooksCross(t *testing.T) {
 	asked := input(chartFolder("templates/a.yaml", configMap+"a\n", "templates/b.yaml", configMap+"b\n  annotations: {helm.sh/hook: "+
 		"'post-install,test', helm.sh/hook-weight: '-3', helm.sh/hook-delete-policy: hook-failed, helm.sh/hook-output-log-policy: hook-failed}\n"))
@@ -120,7 +120,7 @@ func TestHooksCross(t *testing.T) {
 	}
 }
 
-// pids are the processes that so many renderings of a tenant ran in.
+// pids are the processes that ran so many renderings of a tenant.
 func pids(t *testing.T, pool *child.Pool, tenant string, renderings int) []string {
 	t.Helper()
 	var seen []string
@@ -198,7 +198,7 @@ func TestOnlyWantedFilesAreSent(t *testing.T) {
 	}
 }
 
-// Red when a pool for checks keeps a child, or has two at a time.
+// TestAloneNoChildWaits fails when a pool for checks keeps a child, or has two at a time.
 func TestAloneNoChildWaits(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	pool := rendering.Pool(t, child.Options{Children: 1, Alone: true, Renders: 1, Metrics: child.NewMetrics(registry)})
@@ -213,7 +213,7 @@ func TestAloneNoChildWaits(t *testing.T) {
 		})
 	}
 	working.Wait()
-	pool.Close() // waits for what has begun
+	pool.Close() // waits for running renderings
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)

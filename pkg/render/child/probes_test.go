@@ -17,7 +17,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/render"
 )
 
-// says is a result with one object, named, with annotations.
+// says is a result with one object of a name, with annotations.
 func says(name string, annotations map[string]string) (render.Result, error) {
 	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
 	object.SetName(name)
@@ -25,7 +25,7 @@ func says(name string, annotations map[string]string) (render.Result, error) {
 	return render.Result{Objects: []*unstructured.Unstructured{object}}, nil
 }
 
-// hoard keeps what a probe allocates.
+// hoard keeps the memory that a probe allocates.
 var hoard [][]byte
 
 // probes by the name of the add-on.
@@ -57,7 +57,7 @@ var probes = map[string]func(context.Context, render.Input) (render.Result, erro
 		}
 	},
 	"spin": func(context.Context, render.Input) (render.Result, error) {
-		for turns := 0; ; turns++ { // no loop that a compiler sees through
+		for turns := 0; ; turns++ { // a loop that no compiler removes
 			runtime.KeepAlive(turns)
 		}
 	},
@@ -80,7 +80,7 @@ var probes = map[string]func(context.Context, render.Input) (render.Result, erro
 	"flood": func(context.Context, render.Input) (render.Result, error) {
 		answers, zeros := os.NewFile(4, "answers"), make([]byte, 1<<20)
 		for {
-			// Objects of a MiB each, without end.
+			// It sends objects of a MiB each, without end.
 			if _, err := answers.Write(append([]byte{'O', 0, 0x10, 0, 0}, zeros...)); err != nil {
 				return render.Result{}, err
 			}
@@ -101,7 +101,7 @@ func deeper(level int) int {
 	return deeper(level+1) + 1
 }
 
-// surroundings tries what a child must not reach.
+// surroundings tries to reach all that a child must not reach.
 func surroundings() (render.Result, error) {
 	found := map[string]string{
 		"environment": strings.Join(os.Environ(), " "),

@@ -15,39 +15,40 @@ import (
 )
 
 const (
-	// wordsBytes of the Go runtime's last words are read: the first line says why the child dies.
+	// wordsBytes is the read size of the Go runtime's last messages: the first line has the cause of the child's
+	// death.
 	wordsBytes = 512
-	// pipeBytes is the size of pipes and buffers: what the kernel allows everyone.
+	// pipeBytes is the size of pipes and buffers: the kernel's limit for unprivileged users.
 	pipeBytes = 1 << 20
 	// startTime is how long a child may take to be ready.
 	startTime = 30 * time.Second
 )
 
-// process is a child as the parent sees it. One rendering has it at a time.
+// process is a child as the parent sees it. One rendering at a time uses it.
 type process struct {
 	handle   *os.Process
 	requests *os.File
 	answers  *os.File
 	// reading is answers with a buffer, which is empty between two answers.
 	reading *bufio.Reader
-	// words are what the Go runtime writes when the child dies: they are matched, and never shown.
+	// words are the messages of the Go runtime when the child dies: they are matched, and never shown.
 	words *os.File
 	usage usage
 	ready ready
-	// bound: the child is the tenant's; served counts its renderings; waited: it was idle.
+	// bound: the child belongs to the tenant; served counts its renderings; waited: it was idle.
 	bound  bool
 	tenant string
 	served int
 	waited bool
 	exited chan struct{}
-	// death is why it exited, once exited is closed.
+	// death is the reason why it exited, once exited is closed.
 	death death
-	// mutex guards the fate, and keeps a kill from a process with a dead child's identifier.
+	// mutex guards the fate, and prevents the kill of another process that has a dead child's identifier.
 	mutex sync.Mutex
 	fate  fate
 }
 
-// fate says whether a child can still work.
+// fate reports whether a child can still work.
 type fate string
 
 const (
@@ -57,7 +58,7 @@ const (
 	gone fate = "gone"
 )
 
-// starter starts processes from one lasting thread, with whose end the kernel ends them.
+// starter starts processes from one lasting thread: the kernel ends them when it ends.
 type starter struct{ calls chan func() }
 
 func newStarter() *starter {
@@ -98,7 +99,7 @@ func (s *starter) start(given order) (*process, error) {
 		}
 		<-done
 	}
-	lines.closeTheirs() // now, so that the pipes end where the child dies at its start
+	lines.closeTheirs() // immediately, so that the pipes end if the child dies at its start
 	if err != nil {
 		made.closeFiles()
 		return nil, fmt.Errorf("starting a renderer: %w", err)
@@ -111,7 +112,7 @@ func (s *starter) start(given order) (*process, error) {
 	return made, nil
 }
 
-// lines are the pipes of a child, each with our end and theirs.
+// lines are the pipes of a child, each with the parent's end and the child's.
 type lines struct{ requests, answers, words [2]*os.File }
 
 const (
@@ -128,7 +129,7 @@ func newLines() (*lines, error) {
 	if err := errors.Join(failed[:]...); err != nil {
 		made.closeTheirs()
 		(&process{requests: made.requests[ours], answers: made.answers[ours], words: made.words[ours]}).closeFiles()
-		return nil, fmt.Errorf("making a pipe: %w", err)
+		return nil, fmt.Errorf("creating a pipe: %w", err)
 	}
 	return made, nil
 }
@@ -145,7 +146,7 @@ func (p *process) closeFiles() {
 	}
 }
 
-// waitForExit records why the child has exited, and reads its last words to their end.
+// waitForExit records why the child has exited, and reads its last messages to their end.
 func (p *process) waitForExit() {
 	first := make([]byte, wordsBytes)
 	read, _ := io.ReadFull(p.words, first)
@@ -183,19 +184,19 @@ func readReady(reader *bufio.Reader) (ready, error) {
 		return said, err
 	}
 	if kind != kindReady || json.Unmarshal(payload, &said) != nil {
-		return said, &render.ProtocolError{Problem: "a first word that is none"}
+		return said, &render.ProtocolError{Problem: "a first message that is not valid"}
 	}
 	return said, nil
 }
 
-// lives says whether a child can be given work.
+// lives reports whether a child can be given work.
 func (p *process) lives() bool {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	return p.fate == alive
 }
 
-// kill ends the child and what it started, without waiting, if it is not gone.
+// kill kills the child and its own children, without waiting, unless it has exited.
 func (p *process) kill() {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -205,7 +206,7 @@ func (p *process) kill() {
 	}
 }
 
-// end kills the child and waits until it is gone.
+// end kills the child and waits until it has exited.
 func (p *process) end() {
 	p.kill()
 	_ = p.words.SetReadDeadline(time.Now().Add(afterTimeout))

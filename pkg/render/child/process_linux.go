@@ -7,15 +7,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// programPath is this very program, also after its file was replaced.
+// programPath is this program, even after its file was replaced.
 func programPath() (string, error) { return "/proc/self/exe", nil }
 
-// attributes put a child into a group of its own, and end it with the thread that starts it.
+// attributes put a child into its own process group, and end it with the thread that starts it.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// awaitExit waits until a child has exited, whose identifier stays taken until os.Process.Wait.
+// awaitExit waits until a child has exited. Its identifier stays reserved until os.Process.Wait.
 func awaitExit(pid int) {
 	for unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
 	}

@@ -12,14 +12,14 @@ func programPath() (string, error) { return os.Executable() }
 
 func attributes() *syscall.SysProcAttr { return nil }
 
-// awaitExit does nothing: os.Process knows by itself whether its process is gone.
+// awaitExit does nothing: os.Process knows whether its process has exited.
 func awaitExit(int) {}
 
 func killGroup(handle *os.Process) { _ = handle.Kill() }
 
 func widen(*os.File) {}
 
-// usage is not known on systems without production use: only the wall clock limits a child there.
+// usage is unknown on systems without production use: only the wall clock limits a child there.
 type usage struct{}
 
 func openUsage(int) usage { return usage{} }

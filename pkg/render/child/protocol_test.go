@@ -19,10 +19,10 @@ import (
 
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/render/manifest"
-	"github.com/trellis-addons/trellis/pkg/templatedata"
+	"github.com/trellis-addons/trellis/pkg/values/templatedata"
 )
 
-// frameOf is a frame as bytes; its length may be a lie.
+// frameOf is a frame as bytes; its length may be wrong.
 func frameOf(kind kind, length uint32, payload string) []byte {
 	return append(binary.BigEndian.AppendUint32([]byte{byte(kind)}, length), payload...)
 }
@@ -43,8 +43,8 @@ func hookJSON(events, policies string) string {
 	return `{"Path":"a","Events":` + list(events) + `,"DeletePolicies":` + list(policies) + `,"Object":` + objectJSON + `}`
 }
 
-// AC06: What a renderer's process answers is read within the limits of values. What only a child
-// says that somebody else speaks for.
+// TestHostileAnswers (AC06): The answer of a renderer's process is read within the limits of values. It includes
+// answers that only a compromised child sends.
 func TestHostileAnswers(t *testing.T) {
 	object, chart, end := frame(kindObject, objectJSON), frame(kindChart, "{}"), frame(kindEnd, "")
 	for why, answer := range map[string][]byte{
@@ -97,7 +97,7 @@ func TestHostileAnswers(t *testing.T) {
 	}
 }
 
-// TestLengthsAreNotBelieved: memory is taken for bytes that came, not for those that are promised.
+// TestLengthsAreNotBelieved: memory is allocated for bytes that arrived, not for those that a header announces.
 func TestLengthsAreNotBelieved(t *testing.T) {
 	promise := frameOf(kindManifest, manifest.MaxBytes, "few")
 	result := testing.Benchmark(func(b *testing.B) {
@@ -111,11 +111,11 @@ func TestLengthsAreNotBelieved(t *testing.T) {
 	}
 }
 
-// TestDataCrossesWhole: every field of what is sent arrives, also those that are added one day.
+// TestDataCrossesWhole: every field of a sent value arrives, also fields that are added in future.
 func TestDataCrossesWhole(t *testing.T) {
 	var sent request
 	fill(reflect.ValueOf(&sent).Elem(), 1)
-	sent.Input.Found = nil // these and the content have frames of their own
+	sent.Input.Found = nil // these and the content have separate frames
 	encoded, err := json.Marshal(sent)
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +133,7 @@ func TestDataCrossesWhole(t *testing.T) {
 	}
 }
 
-// fill gives every field a value that is not its zero.
+// fill gives every field a value other than zero.
 func fill(value reflect.Value, seed int) {
 	switch {
 	case value.Type() == reflect.TypeFor[*semver.Version]():
@@ -146,7 +146,7 @@ func fill(value reflect.Value, seed int) {
 	switch value.Kind() {
 	case reflect.Struct:
 		for i := range value.NumField() {
-			if value.Field(i).CanSet() { // what is not exported is the sender's own
+			if value.Field(i).CanSet() { // unexported fields belong to the sender
 				fill(value.Field(i), seed+i)
 			}
 		}
@@ -172,8 +172,7 @@ func fill(value reflect.Value, seed int) {
 	}
 }
 
-// FuzzAnswer: whatever a child says, the parent gives a result within the limits or an error of a
-// known type.
+// FuzzAnswer: for any answer of a child, the parent returns a result within the limits or an error of a known type.
 func FuzzAnswer(f *testing.F) {
 	object, end := frame(kindObject, objectJSON), frame(kindEnd, "")
 	f.Add(join(object, frame(kindChart, `{"Name":"a","Config":{"b":1}}`), frame(kindManifest, "---\n"), end))
@@ -202,7 +201,7 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// FuzzRequest: the child's side of the pipe, which also decides what paths there are.
+// FuzzRequest: the child's side of the pipe, which also accepts or refuses paths.
 func FuzzRequest(f *testing.F) {
 	var sent bytes.Buffer
 	content := fstest.MapFS{"a.yaml": {Data: []byte("x")}, "b/c": {Data: nil}}
@@ -222,7 +221,7 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// TestReceivedContent is a file system as others are.
+// TestReceivedContent: received content behaves like other file systems.
 func TestReceivedContent(t *testing.T) {
 	content := fstest.MapFS{
 		"a.yaml": {Data: []byte("x")}, "b/c/d.txt": {Data: []byte("longer")}, "b/e": {Data: nil},

@@ -12,22 +12,22 @@ import (
 	"github.com/trellis-addons/trellis/pkg/render"
 )
 
-// request is what a child is asked for. Its content and found objects follow for a method.
+// request is sent to a child. For a method, its content and found objects follow.
 type request struct {
 	// Method names the renderer; empty for the values of Template.
 	Method, Template string
 	Input            render.Input
-	// CAPI is what Template sees of Cluster API.
+	// CAPI is Template's view of Cluster API.
 	CAPI map[string]any `json:",omitempty"`
 }
 
-// requestLimits hold for the parent too: it may make mistakes.
+// requestLimits apply to the parent too: it may have bugs.
 var requestLimits = limits{
 	kindRequest: 16 << 20, kindFound: render.MaxFoundObject, kindFile: maxFileBytes + maxPathBytes + 2, kindOmitted: maxPathBytes,
 	kindEnd: 0,
 }
 
-// maxRequestBytes of all frames of one request.
+// maxRequestBytes is for all frames of one request.
 const maxRequestBytes = 16<<20 + render.MaxFoundBytes + maxContentBytes + maxFiles*(maxPathBytes+2)
 
 type question func(writer *bufio.Writer) error
@@ -62,7 +62,7 @@ func askValues(input render.ValuesInput) question {
 func sendRequest(writer *bufio.Writer, asked request) error {
 	encoded, err := json.Marshal(asked)
 	if err != nil {
-		return fmt.Errorf("encoding what add-on %q is rendered from: %w", asked.Input.Addon, err)
+		return fmt.Errorf("encoding the inputs of add-on %q: %w", asked.Input.Addon, err)
 	}
 	if most := requestLimits[kindRequest]; len(encoded) > most {
 		return &render.LimitError{What: "bytes of values and template data", Max: most}

@@ -17,35 +17,34 @@ import (
 // Methods are renderers by the name that Pool.Renderer is given.
 type Methods map[string]render.Renderer
 
-// Renderers are what a child can do.
+// Renderers are the renderers of a child.
 type Renderers struct {
 	Methods Methods
 	Values  render.ValuesRenderer
 }
 
-// name is a child's first argument, where no shell or kubelet puts one.
+// name is a child's first argument: no shell or kubelet sets this name.
 const name = "trellis-render-child"
 
-// Descriptors of a child, beside which none is open.
+// Descriptors of a child. It has no others.
 const (
 	requestDescriptor = 3
 	answerDescriptor  = 4
 )
 
-// order is the limits of a child, in its only argument.
+// order has the limits of a child, in its only argument.
 type order struct {
-	// Memory is bytes of data that the child allocates.
+	// Memory is the maximum of data that the child may allocate, in bytes.
 	Memory int64
-	// CPU is seconds of the child's whole life; the parent counts each rendering's.
+	// CPU is for the child's whole life, in seconds; the parent counts each rendering's.
 	CPU uint64
 }
 
-// restAfter is how long a child waits for work before it frees memory.
+// restAfter is the time without work after which a child frees memory.
 const restAfter = time.Second
 
-// Serve makes the process a child if it was started as one: it renders until its pipe closes, and
-// ends the process. Otherwise it does nothing. It must be the first call of main, and of TestMain
-// where tests use a Pool.
+// Serve makes the process a child if it was started as one: it renders until its pipe closes, and ends the process.
+// Otherwise it does nothing. It must be the first call of main, and of TestMain if tests use a Pool.
 func Serve(renderers Renderers) {
 	if len(os.Args) != 2 || os.Args[0] != name {
 		return
@@ -65,8 +64,8 @@ func Serve(renderers Renderers) {
 	os.Exit(0)
 }
 
-// limitRuntime keeps the Go runtime within the limits while it can: garbage is collected late while
-// there is room, and eagerly before the parent kills. A rendering can use one processor only.
+// limitRuntime keeps the Go runtime within the limits while it can: garbage is collected late while memory is free,
+// and eagerly before the parent kills. A rendering can use one processor only.
 func limitRuntime(given order) {
 	runtime.GOMAXPROCS(1)
 	debug.SetGCPercent(400)
@@ -74,7 +73,7 @@ func limitRuntime(given order) {
 	debug.SetMaxStack(int(given.Memory / 4))
 }
 
-// serve works on requests. It reads beside the work, so that a closed pipe ends the process.
+// serve works on requests. It reads while it works, so that a closed pipe ends the process.
 func serve(renderers Renderers, reader io.Reader, answer *answerer) {
 	requests := make(chan work)
 	go func() {
@@ -98,7 +97,7 @@ func serve(renderers Renderers, reader io.Reader, answer *answerer) {
 	}
 }
 
-// await gives the next request, and frees memory if there is none for a while.
+// await returns the next request, and frees memory if there is none for a while.
 func await(requests <-chan work) (work, bool) {
 	rest := time.NewTimer(restAfter)
 	defer rest.Stop()

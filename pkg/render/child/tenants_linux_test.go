@@ -20,9 +20,8 @@ import (
 // tenantsSeed is the order of TestMoreTenantsThanChildren.
 var tenantsSeed = flag.Uint64("tenants-seed", 1, "the order of TestMoreTenantsThanChildren")
 
-// TestMoreTenantsThanChildren: tenants push each other's children out, renderings fail, children
-// end by themselves and are killed where they wait. No child is lost, none is one too many, and
-// what is well renders.
+// TestMoreTenantsThanChildren: tenants displace each other's children, renderings fail, children end on their own and
+// are killed while they wait. No child is lost, none is one too many, and correct add-ons are rendered.
 func TestMoreTenantsThanChildren(t *testing.T) {
 	const children = 3
 	before := len(childrenOf(os.Getpid()))
@@ -45,8 +44,8 @@ func TestMoreTenantsThanChildren(t *testing.T) {
 	}
 }
 
-// TestTenantsAtOnce: the same where tenants render at the same time. Red with -race when the pool's
-// state is not guarded.
+// TestTenantsAtOnce: the same with tenants that render concurrently. The test fails with -race if the pool's state is
+// not guarded.
 func TestTenantsAtOnce(t *testing.T) {
 	const children = 3
 	before := len(childrenOf(os.Getpid()))
@@ -77,7 +76,7 @@ func TestTenantsAtOnce(t *testing.T) {
 	}
 }
 
-// TestWhatARendererDiedOf: only what the template has done is laid to the template.
+// TestWhatARendererDiedOf: only failures that the template caused are attributed to the template.
 func TestWhatARendererDiedOf(t *testing.T) {
 	pool := rendering.Pool(t, small())
 	for name, want := range map[string]render.DiedOf{"deep stack": ofStack, "all at once": ofMemory, "exit": ""} {

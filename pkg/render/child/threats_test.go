@@ -19,12 +19,11 @@ import (
 	"github.com/trellis-addons/trellis/test/rendering"
 )
 
-// Cases of the threat model once more, by way of a child: what a method refuses must come back as
-// the same refusal.
+// Cases of the threat model again, with a child: a method's refusal must come back as the same refusal.
 
-// V14: A schema that names URLs or files reads none of them in the child either. Red when the
-// schema's references are followed, when the child can follow them, or when a refusal gets lost on
-// its way.
+// TestSchemaReadsNothingFromElsewhereInTheChild (V14): A schema that names URLs or files reads none of them in the
+// child either. The test fails when the schema's references are followed, when the child can follow them, or when a
+// refusal is lost on its way.
 func TestSchemaReadsNothingFromElsewhereInTheChild(t *testing.T) {
 	var asked atomic.Int64
 	canary := httptest.NewServer(http.HandlerFunc(func(writer http.ResponseWriter, _ *http.Request) {
@@ -50,8 +49,8 @@ func TestSchemaReadsNothingFromElsewhereInTheChild(t *testing.T) {
 	}
 }
 
-// V08: A schema that no parser takes is an error, and ends no child. Red when a schema that no
-// parser takes ends the child, which would come back as DiedError.
+// TestSchemasThatAreNoneEndNoChild (V08): An invalid schema is an error, and ends no child. The test fails when it
+// ends the child, which would return DiedError.
 func TestSchemasThatAreNoneEndNoChild(t *testing.T) {
 	long.Heavy(t)
 	pool := rendering.Pool(t, child.Options{})
@@ -69,8 +68,8 @@ func TestSchemasThatAreNoneEndNoChild(t *testing.T) {
 	expectHarmless(t, pool)
 }
 
-// V09: No name is looked up in the child. Red when a name is looked up: the child has no resolver
-// and no sockets, and the function gives nothing.
+// TestNoNameIsLookedUpInTheChild (V09): No name is looked up in the child. The test fails when one is: the child has
+// no resolver and no sockets, and the function returns nothing.
 func TestNoNameIsLookedUpInTheChild(t *testing.T) {
 	pool := rendering.Pool(t, child.Options{})
 	template := configMap + "a\ndata: {host: \"{{ getHostByName \"localhost\" }}\"}\n"
@@ -83,8 +82,8 @@ func TestNoNameIsLookedUpInTheChild(t *testing.T) {
 	}
 }
 
-// AC11: No error of the child, and no note of a chart, brings a value back. Red when a template's
-// own words, with values in them, are taken over, or when notes reach anybody.
+// TestNothingOfValuesComesBackInErrors (AC11): No error of the child, and no note of a chart, has a value. The test
+// fails when a template's own message, with values in it, is returned, or when notes are.
 func TestNothingOfValuesComesBackInErrors(t *testing.T) {
 	pool := rendering.Pool(t, child.Options{})
 	for method, path := range map[string]string{rendering.GoTemplate: "a.yaml", rendering.Helm: "templates/a.yaml"} {

@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// tick is the unit of processor time in /proc (USER_HZ), on every architecture that Go knows.
+	// tick is the unit of processor time in /proc (USER_HZ), on every architecture that Go supports.
 	tick = 10 * time.Millisecond
-	// Fields of /proc/<pid>/stat behind the name, from 0 (proc(5), fields 14 and 15).
+	// Fields of /proc/<pid>/stat after the name, from 0 (proc(5), fields 14 and 15).
 	fieldUser, fieldSystem = 11, 12
 	// Fields of /proc/<pid>/statm, in pages.
 	fieldResident, fieldFile = 1, 2
 )
 
-// usage reads what a process uses. Its files stay open, which is cheaper.
+// usage reads the resource use of a process. Its files stay open, which is cheaper.
 type usage struct {
 	stat, statm *os.File
 	buffer      []byte
@@ -43,8 +43,8 @@ func (u usage) close() {
 	}
 }
 
-// now gives the bytes of memory of the process alone, and its processor time so far. Pages of the
-// program file, which all children share, don't count. False: the process is gone.
+// now returns the process's own memory in bytes, and its processor time so far. Pages of the program file, which all
+// children share, don't count. False: the process has exited.
 func (u usage) now() (int64, time.Duration, bool) {
 	if u.stat == nil {
 		return 0, 0, false
@@ -58,7 +58,7 @@ func (u usage) now() (int64, time.Duration, bool) {
 	return pages * int64(os.Getpagesize()), time.Duration(times[fieldUser]+times[fieldSystem]) * tick, true
 }
 
-// fields are the numbers of a file, behind the last bracket; other words are 0.
+// fields are the numbers of a file after the last bracket; other words are 0.
 func (u usage) fields(file *os.File) []int64 {
 	if file == nil {
 		return nil

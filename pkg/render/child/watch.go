@@ -8,17 +8,17 @@ import (
 	"github.com/trellis-addons/trellis/pkg/render"
 )
 
-// pollInterval is between two readings of a busy child, in which it can allocate some ten MiB.
+// pollInterval is the time between two readings of a busy child, in which it can allocate some ten MiB.
 const pollInterval = 10 * time.Millisecond
 
-// Limits, in the words of the flags.
+// Limits, under the names of their flags.
 const (
 	limitMemory = render.LimitMemory
 	limitCPU    = render.LimitCPU
 	limitTime   = render.LimitTime
 )
 
-// watch follows one rendering and kills its child past a limit.
+// watch observes one rendering and kills its child past a limit.
 type watch struct {
 	process *process
 	options Options
@@ -34,7 +34,7 @@ func watchOver(ctx context.Context, process *process, options Options) *watch {
 	return begun
 }
 
-// end stops watching, and gives the limit that the child was killed for.
+// end stops watching, and returns the limit that the child was killed for.
 func (w *watch) end() string {
 	close(w.stop)
 	w.done.Wait()

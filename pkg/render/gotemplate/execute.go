@@ -17,7 +17,7 @@ import (
 type output struct {
 	ctx  context.Context
 	text strings.Builder
-	// limit of this text; most is the limit of the whole rendering, which a message names.
+	// limit is for this text; most is for the whole rendering, and is named in messages.
 	limit, most int
 	places      places
 	file        file
@@ -25,7 +25,7 @@ type output struct {
 	passed []passed
 }
 
-// maxPassed marks are kept; later places are less exact.
+// maxPassed is the maximum number of recorded marks; later places are less exact.
 const maxPassed = 1 << 20
 
 type passed struct{ offset, place int }
@@ -54,7 +54,7 @@ func (o *output) mark(place int) (string, error) {
 	return "", o.ctx.Err()
 }
 
-// at says which template line wrote a byte of the output.
+// at returns the template line that wrote a byte of the output.
 func (o *output) at(offset int) (string, int) {
 	next := sort.Search(len(o.passed), func(i int) bool { return o.passed[i].offset > offset })
 	if next == 0 {
@@ -87,7 +87,7 @@ func (r *rendering) execute(file file, limit int) (*output, error) {
 	return nil, r.templateError(file, err, render.StageOf(err.Error()))
 }
 
-// seen is what templates see.
+// seen is the data that templates see.
 func (r *rendering) seen() any {
 	if r.root != nil {
 		return r.root
@@ -112,10 +112,10 @@ func (r *rendering) templateError(file file, err error, stage render.Stage) erro
 	return made
 }
 
-// rootTypes are those of what a template sees.
+// rootTypes are the types of a template's root data.
 var rootTypes = regexp.MustCompile(`in type (\*templatedata\.Data|gotemplate\.valuesData)$`)
 
-// hinted adds to a problem of those who know Helm's templates what to write here.
+// hinted adds the correct syntax to a problem typical for authors of Helm templates.
 func hinted(problem string) string {
 	switch {
 	case strings.HasPrefix(problem, `function "required" not defined`):

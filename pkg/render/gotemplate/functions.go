@@ -13,7 +13,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/render/images"
 )
 
-// functions are sprig's without environment and network, and KKP's. What they take is bounded by the process that renders.
+// functions are sprig's without environment and network, and KKP's. The rendering process limits their use of
+// resources.
 func (r *rendering) functions() template.FuncMap {
 	functions := sprig.TxtFuncMap()
 	for _, outward := range []string{"env", "expandenv", "getHostByName"} {
@@ -33,7 +34,7 @@ func (r *rendering) functions() template.FuncMap {
 	return functions
 }
 
-// join has the order of strings.Join, as in KKP. It takes any values, KKP's only strings.
+// join has the argument order of strings.Join, as in KKP. It takes any values, KKP's only strings.
 func join(list any, separator string) (string, error) {
 	var parts []string
 	switch list := list.(type) {
@@ -45,24 +46,26 @@ func join(list any, separator string) (string, error) {
 			parts = append(parts, fmt.Sprint(part))
 		}
 	default:
-		return "", fmt.Errorf("join wants a list and a separator")
+		return "", fmt.Errorf("join needs a list and a separator")
 	}
 	return strings.Join(parts, separator), nil
 }
 
-// joinEither is join for templates of values, which were often written for other tools: with the separator first too, as sprig has it.
+// joinEither is join for templates of values, which were often written for other tools: it also accepts the separator
+// first, as in sprig.
 func joinEither(first, second any) (string, error) {
 	if separator, isText := first.(string); isText {
 		return join(second, separator)
 	}
 	separator, isText := second.(string)
 	if !isText {
-		return "", fmt.Errorf("join wants a list and a separator")
+		return "", fmt.Errorf("join needs a list and a separator")
 	}
 	return join(first, separator)
 }
 
-// semverCompareEither is semverCompare for templates of values: with the range first too, as sprig has it, where that is no version.
+// semverCompareEither is semverCompare for templates of values: it also accepts the range first, as in sprig, if that
+// is no version.
 func semverCompareEither(first, second any) bool {
 	if _, err := semver.NewVersion(fmt.Sprint(first)); err != nil {
 		first, second = second, first
@@ -70,7 +73,7 @@ func semverCompareEither(first, second any) bool {
 	return semverCompare(first, second)
 }
 
-// semverCompare has the version first, as in KKP, and is false where either can't be read.
+// semverCompare has the version first, as in KKP, and is false if either can't be parsed.
 func semverCompare(version, constraint any) bool {
 	parsed, err := semver.NewVersion(fmt.Sprint(version))
 	if err != nil {
@@ -80,11 +83,11 @@ func semverCompare(version, constraint any) bool {
 	return err == nil && wanted.Check(parsed)
 }
 
-// image writes a reference out in full, with another registry where one is set.
+// image writes a reference in full, with another registry if one is set.
 func image(text, registry string) (string, error) {
 	reference, ok := images.Parse(text)
 	if !ok {
-		return "", fmt.Errorf("an image reference that is none")
+		return "", fmt.Errorf("an image reference that is not valid")
 	}
 	if registry != "" {
 		reference.Domain = registry

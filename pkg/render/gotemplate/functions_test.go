@@ -7,14 +7,13 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/trellis-addons/trellis/pkg/templatedata"
+	"github.com/trellis-addons/trellis/pkg/values/templatedata"
 )
 
-// costly functions make RSA keys, which takes seconds; those of the same names with Key are in the
-// golden files.
+// costly functions generate RSA keys, which takes seconds; those of the same names with Key are in the golden files.
 var costly = []string{"genCA", "genSelfSignedCert", "genSignedCert"}
 
-// Red when a function is added that no manifest of the golden files calls.
+// TestEveryFunctionIsInTheGoldenFiles fails when a function is added that no manifest of the golden files calls.
 func TestEveryFunctionIsInTheGoldenFiles(t *testing.T) {
 	var text []byte
 	files, err := filepath.Glob("testdata/functions/*.yaml")

@@ -14,12 +14,12 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/render/gotemplate"
-	"github.com/trellis-addons/trellis/pkg/templatedata"
+	"github.com/trellis-addons/trellis/pkg/values/templatedata"
 	"github.com/trellis-addons/trellis/test/golden"
 	"github.com/trellis-addons/trellis/test/long"
 )
 
-// goldenData is a cluster with something in every field that is no secret.
+// goldenData is a cluster with a value in every field that is no secret.
 func goldenData(t *testing.T) templatedata.Data {
 	t.Helper()
 	cluster := &kkpv1.Cluster{

@@ -11,11 +11,11 @@ import (
 
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/render/gotemplate"
-	"github.com/trellis-addons/trellis/pkg/templatedata"
+	"github.com/trellis-addons/trellis/pkg/values/templatedata"
 	"github.com/trellis-addons/trellis/test/long"
 )
 
-// folder makes a file system of "path: text" pairs.
+// folder creates a file system of "path: text" pairs.
 func folder(pairs ...string) fstest.MapFS {
 	content := fstest.MapFS{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -29,7 +29,7 @@ func renderFolder(content fstest.MapFS, values map[string]any) (render.Result, e
 	return gotemplate.New().Render(context.Background(), render.Input{Addon: "demo", Content: content, Values: values, Data: data})
 }
 
-// Red when a template that takes too long is wrong for ever.
+// TestTimeIsOfTheMachine fails when the failure of a template that takes too long is permanent.
 func TestTimeIsOfTheMachine(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), -1)
 	defer cancel()
@@ -108,17 +108,17 @@ func TestErrorsNameThePlace(t *testing.T) {
 		{
 			why:     "a name that is a number",
 			content: folder("a.yaml", configMap+"1\n"),
-			file:    "a.yaml", line: 1, problem: "the rendered manifest has a metadata.name that is no text",
+			file:    "a.yaml", line: 1, problem: "the rendered manifest has a metadata.name that is not a string",
 		},
 		{
 			why:     "a generated name",
 			content: folder("a.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {generateName: b-}\n"),
-			file:    "a.yaml", line: 1, problem: "Pod has metadata.generateName: give it a name, or every attempt makes another one",
+			file:    "a.yaml", line: 1, problem: "Pod has metadata.generateName: give it a name, since each attempt would create another one",
 		},
 		{
 			why:     "text that is no object",
 			content: folder("a.yaml", configMap+"a\n", "b.yaml", "\nhello\n"),
-			file:    "b.yaml", line: 2, problem: "the rendered manifest is no object", stage: render.StageOutput,
+			file:    "b.yaml", line: 2, problem: "the rendered manifest is not an object", stage: render.StageOutput,
 		},
 		{
 			why:     "a missing key that is printed",
@@ -167,7 +167,8 @@ func TestOneSetOfTemplates(t *testing.T) {
 	}
 }
 
-// AC32: A path without templates is told from templates that render to nothing. Red when the error doesn't count them.
+// TestNoManifests (AC32): A path without templates is distinguished from templates that render to nothing. The test
+// fails when the error doesn't count them.
 func TestNoManifests(t *testing.T) {
 	for why, test := range map[string]struct {
 		content   fstest.MapFS
@@ -189,8 +190,8 @@ func TestNoManifests(t *testing.T) {
 	}
 }
 
-// AC01: Output beyond the limits is refused, and a loop without output ends with its time. What takes memory is ended in the child: TestBombs
-// of package child.
+// TestRunawayTemplatesAreRefused (AC01): Output beyond the limits is refused, and a loop without output ends at the
+// time limit. The child ends templates that use memory: TestBombs of package child.
 func TestRunawayTemplatesAreRefused(t *testing.T) {
 	long.Heavy(t)
 	t.Run("more text than is taken", func(t *testing.T) {
@@ -228,7 +229,8 @@ func TestRunawayTemplatesAreRefused(t *testing.T) {
 	})
 }
 
-// AC03: Functions of environment and network are absent, and the error names them.
+// TestTemplatesSeeNoNetworkAndNoEnvironment (AC03): Functions of environment and network are absent, and the error
+// names them.
 func TestTemplatesSeeNoNetworkAndNoEnvironment(t *testing.T) {
 	t.Setenv("TRELLIS_TEST_SECRET", "hunter2")
 	for _, text := range []string{
@@ -242,7 +244,7 @@ func TestTemplatesSeeNoNetworkAndNoEnvironment(t *testing.T) {
 	}
 }
 
-// AC11: Errors of a template hold no value.
+// TestErrorsOfTemplatesHoldNoValue (AC11): Errors of a template have no value.
 func TestErrorsOfTemplatesHoldNoValue(t *testing.T) {
 	values := map[string]any{"password": "hunter2 is the word", "list": []any{"other-secret"}}
 	for _, text := range []string{
@@ -263,7 +265,7 @@ func TestErrorsOfTemplatesHoldNoValue(t *testing.T) {
 	}
 }
 
-// AC12: What a template fails with is cut.
+// TestLongMessagesOfTemplatesAreCut (AC12): A template's failure message is cut.
 func TestLongMessagesOfTemplatesAreCut(t *testing.T) {
 	_, err := renderFolder(folder("a.yaml", `{{ fail (repeat 1000000 "long\n") }}`), nil)
 	if err == nil || len(err.Error()) > 600 || strings.Contains(err.Error(), "\n") {

@@ -6,14 +6,14 @@ import (
 	"text/template/parse"
 )
 
-// markFunction is what marks call. Templates can't: it is unknown while they are parsed.
+// markFunction is the function that marks call. Templates can't call it: it is unknown while they are parsed.
 const markFunction = "markPlace"
 
-// place is where a mark is.
+// place is the position of a mark.
 type place struct {
 	file  string
 	line  int
-	lines int // of the text behind the mark
+	lines int // of the text after the mark
 }
 
 type places []place
@@ -56,14 +56,14 @@ func (m marker) inside(node parse.Node) {
 	branch.List, branch.ElseList = m.list(branch.List), m.list(branch.ElseList)
 }
 
-// markAt makes the node of a mark: {{ markPlace 17 }}.
+// markAt creates the node of a mark: {{ markPlace 17 }}.
 func (m marker) markAt(pos parse.Pos, lines int) parse.Node {
 	number := len(*m.places)
 	*m.places = append(*m.places, place{file: m.file.path, line: 1 + strings.Count(m.file.text[:pos], "\n"), lines: lines})
 	known := map[string]any{markFunction: func(int) string { return "" }}
 	trees, err := parse.Parse("mark", fmt.Sprintf("{{%s %d}}", markFunction, number), "", "", known)
 	if err != nil {
-		panic(err) // the text is ours
+		panic(err) // the text is constant
 	}
 	return trees["mark"].Root.Nodes[0]
 }

@@ -7,14 +7,14 @@ import (
 	"github.com/trellis-addons/trellis/pkg/values"
 )
 
-// mayCall says whether a valuesTemplate may call a function of that name.
+// mayCall reports whether a valuesTemplate may call a function of that name.
 func mayCall(name string) bool {
 	_, err := values.CheckTemplate(&kubermaticv1.AddonVersion{ValuesTemplate: "{{ " + name + " }}"})
 	return err == nil
 }
 
-// TestCataloguesMayCallWhatThereIs holds that a valuesTemplate is refused for no function that
-// rendering has, and for each that it has not.
+// TestCataloguesMayCallWhatThereIs checks that a valuesTemplate is refused for each function that rendering does not
+// have, and for no other.
 func TestCataloguesMayCallWhatThereIs(t *testing.T) {
 	functions := (&rendering{}).functions()
 	for name := range functions {

@@ -11,7 +11,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/render"
 )
 
-// parse reads all files into one set, each by itself first, so that an error has its file.
+// parse parses all files into one set, each file alone first, so that an error has its file.
 func (r *rendering) parse(files []file) error {
 	functions := r.functions()
 	r.set = template.New("").Funcs(functions)
@@ -48,14 +48,14 @@ func sortedTemplates(set *template.Template) []*template.Template {
 }
 
 const (
-	// extension of the files that count, as in KKP.
+	// extension is the extension of templates, as in KKP.
 	extension = ".yaml"
-	// maxTemplateBytes of all files together.
+	// maxTemplateBytes is the limit for all files together.
 	maxTemplateBytes = 16 << 20
 	maxFiles         = 5000
 )
 
-// Wants says whether a file of an add-on's content is a template.
+// Wants reports whether a file of an add-on's content is a template.
 func Wants(path string) bool { return strings.HasSuffix(path, extension) }
 
 // file is one template.

@@ -15,8 +15,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/render/manifest"
 	"github.com/trellis-addons/trellis/pkg/render/redact"
-	"github.com/trellis-addons/trellis/pkg/templatedata"
 	"github.com/trellis-addons/trellis/pkg/values"
+	"github.com/trellis-addons/trellis/pkg/values/templatedata"
 )
 
 // limits of one rendering, for all files together.
@@ -30,11 +30,11 @@ var manifestLimits = limits{time: 30 * time.Second, bytes: manifest.MaxBytes}
 // Renderer implements render.Renderer for method go-template.
 type Renderer struct{}
 
-// New makes a renderer.
+// New creates a renderer.
 func New() Renderer { return Renderer{} }
 
-// Render gives the objects of the folder. Errors that only an edit solves are
-// *render.TemplateError, *render.LimitError and *render.NoManifestsError.
+// Render returns the objects of the folder. Errors that only an edit solves are *render.TemplateError,
+// *render.LimitError and *render.NoManifestsError.
 func (Renderer) Render(ctx context.Context, input render.Input) (render.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, manifestLimits.time)
 	defer cancel()
@@ -59,8 +59,8 @@ func (Renderer) Render(ctx context.Context, input render.Input) (render.Result, 
 	return render.Result{Objects: objects}, nil
 }
 
-// rootData is the template data with the values over the variables that are set by flag, key by key
-// as in KKP. It shares nothing that a template may change.
+// rootData is the template data, with the values merged over the variables that are set by flag, key by key as in
+// KKP. It shares no data that a template may change.
 func rootData(input render.Input) *templatedata.Data {
 	data := input.Data
 	data.Variables = values.WithoutNulls(input.Data.Variables)
@@ -72,13 +72,13 @@ func rootData(input render.Input) *templatedata.Data {
 	return &data
 }
 
-// rendering is the work on one input.
+// rendering renders one input.
 type rendering struct {
 	ctx      context.Context
 	limits   limits
 	redactor redact.Redactor
 	data     *templatedata.Data
-	// root is what templates see; nil: data.
+	// root is the data that templates see; nil: data.
 	root        any
 	set         *template.Template
 	places      places
@@ -108,15 +108,15 @@ func (r *rendering) objects(files []file) ([]*unstructured.Unstructured, error) 
 
 var valuesLimits = limits{time: 5 * time.Second, bytes: values.MaxBytes}
 
-// valuesData is what a valuesTemplate sees.
+// valuesData is the data that a valuesTemplate sees.
 type valuesData struct {
 	*templatedata.Data
 	// CAPI has objects of Cluster API.
 	CAPI map[string]any `json:",omitempty"`
 }
 
-// RenderValues gives the values that a catalogue's valuesTemplate renders to: one YAML document
-// within the limits of package values, with data and functions as in manifests, and .CAPI.
+// RenderValues renders a catalogue's valuesTemplate to values: one YAML document within the limits of package values,
+// with data and functions as in manifests, and .CAPI.
 func (Renderer) RenderValues(ctx context.Context, input render.ValuesInput) (map[string]any, error) {
 	ctx, cancel := context.WithTimeout(ctx, valuesLimits.time)
 	defer cancel()
@@ -140,7 +140,7 @@ func (Renderer) RenderValues(ctx context.Context, input render.ValuesInput) (map
 	}
 	if field, found := findNoValue(decoded, ""); found {
 		return nil, &render.TemplateError{File: template.path, Problem: "has no value for " + strings.TrimPrefix(field, ".") +
-			": give what the template prints there a default"}
+			": give the value that the template prints there a default"}
 	}
 	return decoded, nil
 }
@@ -158,7 +158,7 @@ func (o *output) problem(line int, problem string) error {
 	return &render.TemplateError{File: name, Line: at, Problem: problem, Stage: render.StageOutput}
 }
 
-// noValue is what text/template prints for a missing key.
+// noValue is the output of text/template for a missing key.
 const noValue = "<no value>"
 
 func refuseNoValue(file file, objects []*unstructured.Unstructured) error {
@@ -172,7 +172,7 @@ func refuseNoValue(file file, objects []*unstructured.Unstructured) error {
 	return nil
 }
 
-// findNoValue gives the first field, by name, that reads like a missing key.
+// findNoValue returns the first field, by name, that looks like a missing key.
 func findNoValue(value any, at string) (string, bool) {
 	switch value := value.(type) {
 	case string:

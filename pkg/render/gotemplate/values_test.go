@@ -48,7 +48,8 @@ gone: null
 	}
 }
 
-// Red when a valuesTemplate does not see .CAPI beside KKP's data, when it is more than nothing for clusters of KKP, or when manifests see it.
+// TestValuesTemplatesSeeClusterAPI fails when a valuesTemplate does not see .CAPI beside KKP's data, when .CAPI is
+// not empty for clusters of KKP, or when manifests see it.
 func TestValuesTemplatesSeeClusterAPI(t *testing.T) {
 	const template = "a: 1\n{{ with .CAPI }}of: {{ .Cluster.metadata.name }} {{ $.Cluster.Name }} {{ $.Cluster.Network.ConfigHash | len }}{{ end }}"
 	input := render.ValuesInput{Addon: "demo", Template: template, Data: goldenData(t)}
@@ -71,9 +72,9 @@ func TestValuesTemplatesSeeClusterAPI(t *testing.T) {
 	}
 }
 
-// A HelmChartProxy's template has sprig's functions, and a KKP add-on's KKP's, of which two have their arguments the other way round. Red
-// when a template of values takes one order alone, when KKP's is not the one that counts where both can be meant, or when manifests take
-// sprig's.
+// TestValuesTemplatesTakeArgumentsInEitherOrder: A HelmChartProxy's template uses sprig's functions, and a KKP
+// add-on's uses KKP's, two of which have the reverse order of arguments. The test fails when a template of values
+// accepts only one order, when KKP's does not count where both are possible, or when manifests accept sprig's.
 func TestValuesTemplatesTakeArgumentsInEitherOrder(t *testing.T) {
 	for template, want := range map[string]any{
 		`{{ list "a" 1 | join "-" }}`:              "a-1",
@@ -99,22 +100,22 @@ func TestValuesTemplatesTakeArgumentsInEitherOrder(t *testing.T) {
 	}
 }
 
-// AC06: What a template of values renders has the limits of values. Red when the limits of values
-// are not those of valuesTemplate: 256 KiB, depth 32, one document, strictly decoded.
+// TestValuesTemplatesBeyondLimitsAreRefused (AC06): The result of a template of values has the limits of values. The
+// test fails when the limits are not those of valuesTemplate: 256 KiB, depth 32, one document, strictly decoded.
 func TestValuesTemplatesBeyondLimitsAreRefused(t *testing.T) {
 	for _, test := range []struct {
 		why, template string
 		line          int
 		problem       string
 	}{
-		{"a list", "- 1", 1, "the rendered values: is no map of keys to values"},
+		{"a list", "- 1", 1, "the rendered values: is not a map of keys to values"},
 		{"a key twice, with its line", "a: 1\n{{ if true }}\nb: 2\na: 3\n{{ end }}", 4, `the rendered values: has key "a" twice`},
 		{"two documents", "a: 1\n---\nb: 1\n", 2, "the rendered values: holds more than one document"},
 		{"too deep", "a: " + strings.Repeat("[", values.MaxDepth) + strings.Repeat("]", values.MaxDepth), 1,
 			"the rendered values: is nested deeper than 32"},
 		{"an alias bomb", aliasBomb(), -1, "the rendered values: has more than 262144 bytes with its aliases written out"},
-		{"no number", "a: .nan", 1, "the rendered values: has a number that is none or infinite"},
-		{"a missing key", "a: {{ .Variables.none }}", 0, "has no value for a: give what the template prints there a default"},
+		{"no number", "a: .nan", 1, "the rendered values: has a number that is not finite"},
+		{"a missing key", "a: {{ .Variables.none }}", 0, "has no value for a: give the value that the template prints there a default"},
 		{"what it says itself", `{{ fail "no" }}`, 1, `executing "valuesTemplate" at <fail "no">: error calling fail: no`},
 		{"a function that reads the environment", `{{ env "HOME" }}`, 1, `function "env" not defined: method go-template has the functions of sprig and KKP`},
 		{"Helm's required", `{{ required "a" .Variables.a }}`, 1,
@@ -147,7 +148,7 @@ func aliasBomb() string {
 	return text
 }
 
-// Red when nobody ends a template that only counts.
+// TestRenderValuesEnds fails when a template that only counts is not ended.
 func TestRenderValuesEnds(t *testing.T) {
 	nested := strings.Repeat("{{ range until 10000 }}", 4) + strings.Repeat("{{ end }}", 4)
 	ctx, cancel := context.WithCancel(t.Context())

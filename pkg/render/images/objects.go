@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// podSpecs says where Kubernetes' own kinds have a pod.
+// podSpecs are the paths of pods in Kubernetes' own kinds.
 var podSpecs = map[schema.GroupKind][]string{
 	{Kind: "Pod"}:                        {"spec"},
 	{Kind: "PodTemplate"}:                {"template", "spec"},
@@ -18,10 +18,10 @@ var podSpecs = map[schema.GroupKind][]string{
 	{Group: "batch", Kind: "CronJob"}:    {"spec", "jobTemplate", "spec", "template", "spec"},
 }
 
-// containerLists are the fields of a pod that hold containers.
+// containerLists are the fields of a pod that have containers.
 var containerLists = []string{"initContainers", "containers", "ephemeralContainers"}
 
-// Rewrite changes images in place, and pull secrets of changed pods.
+// Rewrite changes images in place, and adds the pull secret to changed pods.
 func (r Rules) Rewrite(objects []*unstructured.Unstructured) {
 	if r.Empty() {
 		return
@@ -46,7 +46,7 @@ func (r Rules) object(content map[string]any) {
 	}
 }
 
-// pod changes the images of a pod's containers and volumes, and says whether any changed.
+// pod changes the images of a pod's containers and volumes, and reports whether any changed.
 func (r Rules) pod(spec map[string]any) bool {
 	changed := false
 	for _, list := range containerLists {

@@ -9,8 +9,8 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// Pulls are the namespaces in which a Secret is needed: those with pods, among prepared objects,
-// that name it in imagePullSecrets, and those that the objects label for it. They are sorted.
+// Pulls are the namespaces that need a Secret: those with pods, among prepared objects, that name it in
+// imagePullSecrets, and those that the objects label for it. They are sorted.
 func Pulls(objects []*unstructured.Unstructured, secret string) []string {
 	found := map[string]bool{}
 	for _, object := range objects {

@@ -10,8 +10,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/render/images"
 )
 
-// Red when a namespace with pods that name the Secret is missing, or one counts whose pods name another or whose label is on something
-// that is no Namespace.
+// TestPullsAreWherePodsNameTheSecret fails when a namespace with pods that name the Secret is missing, when pods
+// count that name another, or when a label counts on an object that is no Namespace.
 func TestPullsAreWherePodsNameTheSecret(t *testing.T) {
 	var objects []*unstructured.Unstructured
 	for _, text := range []string{

@@ -17,17 +17,17 @@ var grammar = regexp.MustCompile(
 	`^((?:[a-zA-Z0-9.-]+(?::[0-9]+)?/)?[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*)` +
 		`(:[\w][\w.-]{0,127})?(@[A-Za-z][A-Za-z0-9]*:[0-9a-fA-F]{32,})?$`)
 
-// Reference is an image reference written out in full.
+// Reference is an expanded image reference.
 type Reference struct {
 	// Domain is the registry, such as docker.io or registry.example.com:5000.
 	Domain string
 	// Path is the repository, such as library/nginx.
 	Path string
-	// Tag and Digest begin with ":" and "@"; empty where there is none.
+	// Tag and Digest begin with ":" and "@"; empty for none.
 	Tag, Digest string
 }
 
-// Parse reads a reference; ok is false where it is none.
+// Parse reads a reference; ok is false if it is not one.
 func Parse(text string) (reference Reference, ok bool) {
 	if len(text) > maxReference {
 		return Reference{}, false
@@ -54,7 +54,7 @@ func (r Reference) Name() string { return r.Domain + "/" + r.Path }
 
 func (r Reference) String() string { return r.Name() + r.Tag + r.Digest }
 
-// isDomain tells a registry from the first part of a path.
+// isDomain distinguishes a registry from the first part of a path.
 func isDomain(part string) bool {
 	return strings.ContainsAny(part, ".:") || part == "localhost" || strings.ToLower(part) != part
 }

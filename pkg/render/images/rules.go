@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// Rule puts To in place of From, at the start of references.
+// Rule replaces From by To at the start of references.
 type Rule struct {
 	// From is a registry, with or without the first parts of a path: docker.io, quay.io/prometheus.
 	From string
 	To   string
 }
 
-// Rules are all that a seed does to images.
+// Rules are a seed's rules for images.
 type Rules struct {
 	// Mirrors are sorted: of two that match, the longer is first.
 	Mirrors []Rule
@@ -23,7 +23,7 @@ type Rules struct {
 	PullSecret string
 }
 
-// RuleError says that a mirror is not written as from=to.
+// RuleError reports that a mirror does not have the form from=to.
 type RuleError struct{ Rule, Problem string }
 
 func (e *RuleError) Error() string {
@@ -43,13 +43,13 @@ func ParseMirrors(texts []string) ([]Rule, error) {
 		case !found:
 			return nil, &RuleError{text, "has no ="}
 		case !prefix.MatchString(rule.From) || !prefix.MatchString(rule.To):
-			return nil, &RuleError{text, "has something else than a registry and a path"}
+			return nil, &RuleError{text, "has parts other than a registry and a path"}
 		}
 		if domain, path, _ := strings.Cut(rule.From, "/"); domain == legacyDomain {
 			rule.From = strings.TrimSuffix(defaultDomain+"/"+path, "/")
 		}
 		if slices.ContainsFunc(rules, func(other Rule) bool { return other.From == rule.From }) {
-			return nil, &RuleError{text, "is about what another one is about"}
+			return nil, &RuleError{text, "has the same source as another one"}
 		}
 		rules = append(rules, rule)
 	}
@@ -59,7 +59,7 @@ func ParseMirrors(texts []string) ([]Rule, error) {
 	return rules, nil
 }
 
-// Image is a reference by the mirrors, and whether that changed it. Other texts stay.
+// Image returns a reference with its mirror, and whether that changed it. Other texts do not change.
 func (r Rules) Image(text string) (string, bool) {
 	reference, ok := Parse(text)
 	if !ok {
@@ -85,7 +85,7 @@ func below(name, prefix string) (rest string, ok bool) {
 	return rest, ok && (rest == "" || rest[0] == '/')
 }
 
-// Registries are the mirrors by what they stand for, as templates see them.
+// Registries maps replaced registries to their mirrors, for templates.
 func (r Rules) Registries() map[string]string {
 	mirrors := make(map[string]string, len(r.Mirrors))
 	for _, rule := range r.Mirrors {
@@ -94,7 +94,7 @@ func (r Rules) Registries() map[string]string {
 	return mirrors
 }
 
-// Empty says that there is nothing to do.
+// Empty reports that no image changes.
 func (r Rules) Empty() bool { return len(r.Mirrors) == 0 }
 
 // Canonical is equal for equal rules; it is part of the inputs hash.

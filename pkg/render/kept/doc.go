@@ -1,15 +1,15 @@
-// Package kept renders equal inputs once, and keeps the result.
+// Package kept renders equal inputs once, and caches the result.
 //
-// Callers that ask during a rendering wait for the same one, and later ones get the same objects.
-// So certificates and passwords that a chart makes up do not change from one pass to the next. A
-// caller waits two seconds at most (Options.Patience); a rendering that takes longer continues
-// without it, and wakes it.
+// Callers that ask during a rendering wait for the same one, and later ones get the same objects. So certificates and
+// passwords that a chart generates do not change between reconciliations. A caller waits at most two seconds
+// (Options.Patience); a rendering that takes longer continues without it, and wakes it at the end.
 //
-// Failures are kept as well. One that comes with the input is the answer to all who ask with it.
-// One that ended a renderer may be the fault of the machine: it is tried again after five minutes,
-// and then after twice as long each time, up to an hour. Other failures (no process could be
-// started, the caller left) are not kept.
+// Failures are cached as well. A failure that the input causes is the answer to all callers with that input. If a
+// failure ended a renderer, the machine may have caused it: it is tried again after five minutes, and then after
+// twice as long each time, up to an hour. Other failures (no process could be started, the caller left) are not
+// cached.
 //
-// What is kept is bounded in bytes. The least recently used objects are dropped first. Their
-// digests stay longer, so that another result of equal inputs is noticed and its objects are named.
+// The size of cached results is limited. The least recently used objects are dropped first. Their digests stay
+// longer, so that a different result of equal inputs is noticed and its objects are named. Renderings for previews have
+// an eighth of the space, until a reconciliation asks for them.
 package kept

@@ -14,9 +14,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/trellis-addons/trellis/pkg/backoff"
+	"github.com/trellis-addons/trellis/pkg/base/backoff"
 	"github.com/trellis-addons/trellis/pkg/render"
-	"github.com/trellis-addons/trellis/pkg/templatedata"
+	"github.com/trellis-addons/trellis/pkg/values/templatedata"
 )
 
 // Defaults of Options.
@@ -24,17 +24,17 @@ const (
 	DefaultBytes    = 64 << 20
 	defaultPatience = 2 * time.Second
 	defaultEntries  = 4096
-	// firstPause and longestPause are between two tries of what ended a renderer.
+	// firstPause and longestPause are the times between two tries of a rendering that ended a renderer.
 	firstPause   = 5 * time.Minute
 	longestPause = time.Hour
 )
 
 // Options have defaults.
 type Options struct {
-	// Methods by name, and what renders templates of values.
+	// Methods are the renderers by name; Values renders templates of values.
 	Methods map[string]render.Renderer
 	Values  render.ValuesRenderer
-	// Bytes of objects that are kept.
+	// Bytes is the limit of kept objects, in bytes.
 	Bytes int // of objects that are kept
 	// Patience is how long a caller waits for a rendering.
 	Patience time.Duration
@@ -52,7 +52,7 @@ type Renders struct {
 	bytes int
 }
 
-// New keeps nothing yet.
+// New creates an empty cache.
 func New(options Options) *Renders {
 	options.Bytes = cmp.Or(options.Bytes, DefaultBytes)
 	options.Patience = cmp.Or(options.Patience, defaultPatience)
@@ -63,22 +63,24 @@ func New(options Options) *Renders {
 	return &Renders{options: options, entries: map[string]*entry{}, order: list.New()}
 }
 
-// entry is what is known of one digest of inputs.
+// entry is the known state of one digest of inputs.
 type entry struct {
 	key     string
 	element *list.Element
 	flight  *flight
-	// outcome of the last rendering; nil before it, or when room was needed.
+	// outcome of the last rendering; nil before it, or after it was dropped.
 	outcome *outcome
 	// digests of the objects, by name; they stay without the outcome.
 	digests digests
-	// failures in a row that ended a renderer; there is no other try before until.
+	// failures in a row that ended a renderer; the next try is not before until.
 	failures int
 	until    time.Time
 	weight   int // bytes, as counted in Renders.bytes
+	// isSpare: all that asked for it did so sparingly (render.Sparing).
+	isSpare bool
 }
 
-// outcome is what a rendering came to.
+// outcome is the end of a rendering.
 type outcome struct {
 	content packed
 	changed []render.ObjectName
@@ -96,10 +98,10 @@ type flight struct {
 func (r *Renders) Render(ctx context.Context, request render.Request) (render.Kept, error) {
 	renderer, known := r.options.Methods[request.Method]
 	if !known {
-		return render.Kept{}, fmt.Errorf("method %q is not served", request.Method)
+		return render.Kept{}, fmt.Errorf("method %q is not supported", request.Method)
 	}
 	came, err := r.get(ctx, asking{
-		key: request.Inputs, anew: request.Anew, wake: request.Wake, patience: r.options.Patience,
+		key: request.Inputs, again: request.Rerender, wake: request.Wake, patience: r.options.Patience,
 		work: func(ctx context.Context) (packed, error) {
 			result, err := renderer.Render(ctx, request.Input)
 			if err != nil {
@@ -151,24 +153,24 @@ func (r *Renders) RenderValues(ctx context.Context, input render.ValuesInput, wa
 // asking is one request for an outcome. patience is how long to wait.
 type asking struct {
 	key      string
-	anew     bool
+	again    bool
 	wake     func()
 	patience time.Duration
 	work     func(ctx context.Context) (packed, error)
 }
 
-// get gives the outcome that is kept, or waits for one.
+// get returns the kept outcome, or waits for one.
 func (r *Renders) get(ctx context.Context, asked asking) (*outcome, error) {
 	r.mutex.Lock()
-	entry := r.entry(asked.key)
+	entry := r.entry(asked.key, render.IsSparing(ctx))
 	if entry.flight == nil {
-		if came := entry.outcome; came != nil && !asked.anew && r.isCurrent(entry) {
+		if came := entry.outcome; came != nil && !asked.again && r.isCurrent(entry) {
 			r.mutex.Unlock()
 			r.options.Metrics.asked.WithLabelValues("kept").Inc()
 			return came, r.errorOf(entry, came)
 		}
 		entry.flight = &flight{done: make(chan struct{})}
-		// The rendering is for all callers, so it does not end with the first one's pass.
+		// The rendering is for all callers, so it does not end with the first caller's reconciliation.
 		go r.fly(context.WithoutCancel(ctx), entry, entry.flight, asked.work)
 	}
 	flight := entry.flight
@@ -196,7 +198,7 @@ func (r *Renders) await(ctx context.Context, entry *entry, flight *flight, asked
 	return nil, render.ErrPending
 }
 
-// isCurrent says whether an outcome still counts. The mutex is held.
+// isCurrent reports whether an outcome is still valid. The mutex is held.
 func (r *Renders) isCurrent(entry *entry) bool {
 	err := entry.outcome.err
 	return err == nil || render.Lasting(err) || r.options.Now().Before(entry.until)
@@ -227,7 +229,7 @@ func (r *Renders) fly(ctx context.Context, entry *entry, flight *flight, work fu
 	}
 }
 
-// land keeps an outcome, where it is worth it. The mutex is held.
+// land keeps an outcome, if it is worth keeping. The mutex is held.
 func (r *Renders) land(entry *entry, content packed, err error) *outcome {
 	came := &outcome{content: content, err: err}
 	switch {
@@ -241,20 +243,20 @@ func (r *Renders) land(entry *entry, content packed, err error) *outcome {
 		entry.failures++
 		entry.until = r.options.Now().Add(backoff.After(entry.failures, firstPause, longestPause))
 	case errors.Is(err, context.Canceled) || !render.Lasting(err):
-		return came // about this try only
+		return came // only about this try
 	}
 	r.keep(entry, came)
 	return came
 }
 
-// digests are of objects, by name.
+// digests are the digests of objects, by name.
 type digests map[render.ObjectName][sha256.Size]byte
 
-// encode is JSON: equal contents are equal bytes.
+// encode returns JSON: equal contents are equal bytes.
 func encode(content any) ([]byte, error) {
 	encoded, err := json.Marshal(content)
 	if err != nil {
-		return nil, fmt.Errorf("encoding what was rendered: %w", err)
+		return nil, fmt.Errorf("encoding the rendering: %w", err)
 	}
 	return encoded, nil
 }

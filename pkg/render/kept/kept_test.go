@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// counting renders what its function says, and counts.
+// counting is a renderer that calls its function, and counts.
 type counting struct {
 	count  atomic.Int32
 	render func(input render.Input) (render.Result, error)
@@ -35,7 +35,7 @@ func (c *counting) RenderValues(context.Context, render.ValuesInput) (map[string
 	return map[string]any{"count": int64(c.count.Add(1))}, nil
 }
 
-// object with some text in it.
+// object is one with some text in it.
 func object(name, text string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "namespace": "n"},
@@ -49,8 +49,8 @@ func result(objects ...*unstructured.Unstructured) render.Result {
 
 type clock struct{ now time.Time }
 
-// newRenders has an hour of patience unless a test says otherwise: a busy machine makes nothing a
-// long rendering.
+// newRenders has a patience of an hour unless a test sets another one: on a busy machine no rendering takes that
+// long.
 func newRenders(renderer *counting, options kept.Options) *kept.Renders {
 	if options.Patience == 0 {
 		options.Patience = time.Hour
@@ -59,7 +59,7 @@ func newRenders(renderer *counting, options kept.Options) *kept.Renders {
 	return kept.New(options)
 }
 
-// words are what changed things are called.
+// words are the names of changed objects.
 func words(changed []render.ObjectName) (texts []string) {
 	for _, one := range changed {
 		texts = append(texts, one.String())
@@ -69,8 +69,8 @@ func words(changed []render.ObjectName) (texts []string) {
 
 func request(inputs string) render.Request { return render.Request{Method: "m", Inputs: inputs} }
 
-func anew(inputs string) render.Request {
-	return render.Request{Method: "m", Inputs: inputs, Anew: true}
+func again(inputs string) render.Request {
+	return render.Request{Method: "m", Inputs: inputs, Rerender: true}
 }
 
 func TestEqualInputsAreRenderedOnce(t *testing.T) {
@@ -183,17 +183,17 @@ func TestFailuresAreKept(t *testing.T) {
 	}
 }
 
-func TestAnewGoesPastAFailure(t *testing.T) {
+func TestAskingAgainIgnoresAFailure(t *testing.T) {
 	renderer := &counting{render: func(render.Input) (render.Result, error) { return render.Result{}, &render.DiedError{Addon: "a"} }}
 	renders := newRenders(renderer, kept.Options{})
 	_, _ = renders.Render(t.Context(), request("1"))
-	_, _ = renders.Render(t.Context(), anew("1"))
+	_, _ = renders.Render(t.Context(), again("1"))
 	if count := renderer.count.Load(); count != 2 {
 		t.Errorf("%d renderings, want 2", count)
 	}
 }
 
-// TestNonDeterministic: other objects for equal inputs are named, and the first ones stay.
+// TestNonDeterministic: objects that differ for equal inputs are named, and the first ones stay.
 func TestNonDeterministic(t *testing.T) {
 	turn := 0
 	renderer := &counting{}
@@ -206,7 +206,7 @@ func TestNonDeterministic(t *testing.T) {
 	if err != nil || len(first.Changed) > 0 {
 		t.Fatalf("%v changed, %v", first.Changed, err)
 	}
-	second, err := renders.Render(t.Context(), anew("1"))
+	second, err := renders.Render(t.Context(), again("1"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,9 +219,8 @@ func TestNonDeterministic(t *testing.T) {
 	}
 }
 
-// TestRoom: what was not asked for the longest time goes; that something else came out is noticed
-// all the same.
-func TestRoom(t *testing.T) {
+// TestSpace: the least recently used objects are dropped; a different result is still noticed.
+func TestSpace(t *testing.T) {
 	turn := 0
 	renderer := &counting{}
 	renderer.render = func(render.Input) (render.Result, error) {
@@ -246,7 +245,35 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-func TestMoreThanThereIsRoomFor(t *testing.T) {
+// TestSparingRenderingsDisplaceNoOthers turns red when renderings for previews use the space of others (limitSpare), or when one that was
+// asked for since by others is dropped as spare.
+func TestSparingRenderingsDisplaceNoOthers(t *testing.T) {
+	renderer := &counting{render: func(render.Input) (render.Result, error) {
+		return result(object("large", strings.Repeat("x", 20_000))), nil
+	}}
+	renders := newRenders(renderer, kept.Options{Bytes: 400_000})
+	ask := func(ctx context.Context, inputs string) {
+		t.Helper()
+		if _, err := renders.Render(ctx, request(inputs)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sparing := render.Sparing(t.Context())
+	ask(t.Context(), "other")
+	ask(sparing, "installed")
+	ask(t.Context(), "installed")
+	for i := range 100 {
+		ask(sparing, fmt.Sprint("spare ", i))
+	}
+	for _, inputs := range []string{"other", "installed", "spare 99"} {
+		ask(t.Context(), inputs)
+	}
+	if count := renderer.count.Load(); count != 102 {
+		t.Errorf("%d renderings, want one of each", count)
+	}
+}
+
+func TestMoreThanThereIsSpaceFor(t *testing.T) {
 	renderer := &counting{render: func(render.Input) (render.Result, error) {
 		return result(object("large", strings.Repeat("x", 20_000))), nil
 	}}
@@ -273,7 +300,7 @@ func TestValuesAreKept(t *testing.T) {
 	if values, err := renders.RenderValues(t.Context(), asked, nil); err != nil || values["count"] != int64(2) {
 		t.Errorf("got %v, %v for other data", values, err)
 	}
-	for i, seen := range []string{"one", "one", "two"} { // red when what a template sees of Cluster API is no part of the key
+	for i, seen := range []string{"one", "one", "two"} { // fails when the template's view of Cluster API is no part of the key
 		asked.CAPI = map[string]any{"Cluster": map[string]any{"spec": seen}}
 		want := []int64{3, 3, 4}[i]
 		if values, err := renders.RenderValues(t.Context(), asked, nil); err != nil || values["count"] != want {
@@ -282,8 +309,8 @@ func TestValuesAreKept(t *testing.T) {
 	}
 }
 
-// Red when hooks are not kept, or when a hook that comes out otherwise is not told: its object
-// would change unseen.
+// TestHooksAreKept fails when hooks are not cached, or when a hook that differs is not reported: its object would
+// change unnoticed.
 func TestHooksAreKept(t *testing.T) {
 	text := "one"
 	renderer := &counting{render: func(render.Input) (render.Result, error) {
@@ -303,7 +330,7 @@ func TestHooksAreKept(t *testing.T) {
 		t.Errorf("kept (-want +got):\n%s", diff)
 	}
 	text = "two"
-	second, err := renders.Render(t.Context(), anew("1"))
+	second, err := renders.Render(t.Context(), again("1"))
 	if err != nil {
 		t.Fatal(err)
 	}

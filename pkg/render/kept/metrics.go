@@ -2,20 +2,20 @@ package kept
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Metrics count what is kept.
+// Metrics count the answers from cached results.
 type Metrics struct {
 	asked   *prometheus.CounterVec
 	changed prometheus.Counter
 }
 
-// NewMetrics makes metrics and registers them.
+// NewMetrics creates metrics and registers them.
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	made := &Metrics{
 		asked: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "trellis_render_requests_total", Help: "Requests for renderings: kept ones, and those that were rendered.",
+			Name: "trellis_render_requests_total", Help: "Requests for renderings, by origin: kept (cached) or rendered.",
 		}, []string{"from"}),
 		changed: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "trellis_render_nondeterministic_total", Help: "Renderings that gave something else than an earlier one of equal inputs.",
+			Name: "trellis_render_nondeterministic_total", Help: "Renderings that differed from an earlier one of equal inputs.",
 		}),
 	}
 	registerer.MustRegister(made.asked, made.changed)

@@ -13,7 +13,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/render"
 )
 
-// packed is a result as JSON: a tenth of its size as maps, and nobody can change it.
+// packed is a result as JSON: a tenth of its size as maps, and no caller can change it.
 type packed struct {
 	objects [][]byte
 	chart   []byte
@@ -59,13 +59,13 @@ func (p packed) size() int {
 	return size
 }
 
-// result unpacks objects and chart; they are the caller's.
+// result unpacks objects and chart. The caller may change them.
 func (p packed) result() (render.Result, error) {
 	result := render.Result{Objects: make([]*unstructured.Unstructured, len(p.objects))}
 	for i, encoded := range p.objects {
 		object := &unstructured.Unstructured{}
 		if err := utiljson.Unmarshal(encoded, &object.Object); err != nil {
-			return render.Result{}, fmt.Errorf("decoding a kept object: %w", err)
+			return render.Result{}, fmt.Errorf("decoding a cached object: %w", err)
 		}
 		result.Objects[i] = object
 	}
@@ -74,7 +74,7 @@ func (p packed) result() (render.Result, error) {
 	}
 	result.Chart = &render.Chart{}
 	if err := utiljson.Unmarshal(p.chart, result.Chart); err != nil {
-		return render.Result{}, fmt.Errorf("decoding a kept chart: %w", err)
+		return render.Result{}, fmt.Errorf("decoding a cached chart: %w", err)
 	}
 	return result, nil
 }
@@ -82,7 +82,7 @@ func (p packed) result() (render.Result, error) {
 func (p packed) values() (map[string]any, error) {
 	values := map[string]any{}
 	if err := utiljson.Unmarshal(p.objects[0], &values); err != nil {
-		return nil, fmt.Errorf("decoding kept values: %w", err)
+		return nil, fmt.Errorf("decoding cached values: %w", err)
 	}
 	return values, nil
 }

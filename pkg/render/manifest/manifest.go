@@ -1,7 +1,6 @@
-// Package manifest reads objects from rendered text. Documents are separated by lines that begin
-// with three dashes, and decoded strictly (see strictyaml). Lists are taken apart, empty documents
-// are left out. Every object has apiVersion, kind and a name; generateName would make another
-// object with each attempt.
+// Package manifest reads objects from rendered text. Documents are separated by lines that begin with three dashes,
+// and decoded strictly (see strictyaml). Lists are unpacked, empty documents are left out. Every object has
+// apiVersion, kind and a name; generateName would create another object with each attempt.
 package manifest
 
 import (
@@ -16,28 +15,28 @@ import (
 	"github.com/trellis-addons/trellis/pkg/values/strictyaml"
 )
 
-// Limits of what one rendering gives.
+// Limits of the output of one rendering.
 const (
 	MaxObjects = 2000
-	// MaxObjectBytes of one object as JSON.
+	// MaxObjectBytes is for one object as JSON.
 	MaxObjectBytes = 1 << 20
-	// MaxBytes of the rendered text, and of all objects together.
+	// MaxBytes is for the rendered text, and for all objects together.
 	MaxBytes = 16 << 20
-	// MaxNodes of all objects: maps, lists and plain values. They take far more than their text.
+	// MaxNodes is for all objects: maps, lists and plain values. They take far more memory than their text.
 	MaxNodes = 500_000
 	maxDepth = 256
 )
 
-// Source is rendered text and where it comes from.
+// Source is rendered text and its origin.
 type Source struct {
 	Text string
-	// At says which file and line gave a byte of the text.
+	// At returns the file and line that wrote a byte of the text.
 	At func(offset int) (file string, line int)
 }
 
 // Reader collects the objects of one rendering.
 type Reader struct {
-	// Duplicates lets the last of equal keys count.
+	// Duplicates accepts equal keys: the last counts.
 	Duplicates bool
 
 	objects []*unstructured.Unstructured
@@ -76,7 +75,7 @@ func (r *Reader) document(source Source, document Document) error {
 	case map[string]any:
 		return r.object(source, offset, content)
 	}
-	return templateError(source, offset, "the rendered manifest is no object")
+	return templateError(source, offset, "the rendered manifest is not an object")
 }
 
 // withLastLine ends the last line, for the newline of a block scalar there.
@@ -96,7 +95,7 @@ func (r *Reader) object(source Source, offset int, content map[string]any) error
 		for i, item := range items {
 			entry, ok := item.(map[string]any)
 			if !ok {
-				return templateError(source, offset, fmt.Sprintf("item %d of the %s is no object", i, object.GetKind()))
+				return templateError(source, offset, fmt.Sprintf("item %d of the %s is not an object", i, object.GetKind()))
 			}
 			if err := r.object(source, offset, entry); err != nil {
 				return err
@@ -105,12 +104,12 @@ func (r *Reader) object(source Source, offset int, content map[string]any) error
 		return nil
 	}
 	if object.GetKind() == "List" {
-		return templateError(source, offset, "the List has no items: give it some, or take it out")
+		return templateError(source, offset, "the List has no items: add items, or remove the List")
 	}
 	if problem := identityProblem(object); problem != "" {
 		wrong := templateError(source, offset, problem)
 		if object.GetAPIVersion() != "" && object.GetKind() != "" {
-			wrong.Stage = render.StageExecution // names are often given by values
+			wrong.Stage = render.StageExecution // values often set names
 		}
 		return wrong
 	}
@@ -155,12 +154,12 @@ func nodes(value any) int {
 
 func identityProblem(object *unstructured.Unstructured) string {
 	if generated, found, _ := unstructured.NestedFieldNoCopy(object.Object, "metadata", "generateName"); found && generated != "" {
-		return fmt.Sprintf("%s has metadata.generateName: give it a name, or every attempt makes another one", object.GetKind())
+		return fmt.Sprintf("%s has metadata.generateName: give it a name, since each attempt would create another one", object.GetKind())
 	}
 	for _, field := range []string{"apiVersion", "kind", "metadata.name"} {
 		value, found, err := unstructured.NestedString(object.Object, strings.Split(field, ".")...)
 		if err != nil {
-			return fmt.Sprintf("the rendered manifest has a %s that is no text", field)
+			return fmt.Sprintf("the rendered manifest has a %s that is not a string", field)
 		}
 		if !found || value == "" {
 			return "the rendered manifest has no " + field
@@ -174,7 +173,7 @@ func templateError(source Source, offset int, problem string) *render.TemplateEr
 	return &render.TemplateError{File: file, Line: line, Problem: problem, Stage: render.StageOutput}
 }
 
-// leading is where a document's content begins, after blank lines and comments.
+// leading is the offset of a document's content, after blank lines and comments.
 func leading(text string) int {
 	offset := 0
 	for line := range strings.Lines(text) {
@@ -187,7 +186,7 @@ func leading(text string) int {
 	return 0
 }
 
-// lineOffset is where a line begins, counted from 1; 0 is where the content begins.
+// lineOffset is the offset of a line, counted from 1, or of the content for 0.
 func lineOffset(text string, line int) int {
 	if line < 1 {
 		return leading(text)
@@ -209,7 +208,7 @@ type Document struct {
 	Offset int
 }
 
-// Split splits a text at document markers. The rest of a marker's line is the next document's.
+// Split splits a text at document markers. The rest of a marker's line belongs to the next document.
 func Split(text string) []Document {
 	var documents []Document
 	start, at := 0, 0
@@ -224,7 +223,7 @@ func Split(text string) []Document {
 	return append(documents, Document{Text: text[start:], Offset: start})
 }
 
-// markerLength says whether a line begins or ends a document, and how long the marker is.
+// markerLength returns the length of a line's marker, and whether the line begins or ends a document.
 func markerLength(line string) (int, bool) {
 	for _, marker := range []string{"---", "..."} {
 		rest, ok := strings.CutPrefix(line, marker)

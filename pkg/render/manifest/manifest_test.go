@@ -56,7 +56,8 @@ func aliasBomb(levels int) string {
 	return text
 }
 
-// AC06: Manifests that are deep, large, of aliases or with duplicate keys are refused.
+// TestHostileManifestsAreRefused (AC06): Manifests that are deep, large, of aliases or with duplicate keys are
+// refused.
 func TestHostileManifestsAreRefused(t *testing.T) {
 	for why, text := range map[string]string{
 		"an alias bomb":      aliasBomb(8),
@@ -75,7 +76,7 @@ func TestHostileManifestsAreRefused(t *testing.T) {
 	}
 }
 
-// Red when a manifest may not override what it merges.
+// TestManifestsMayOverrideWhatTheyMerge fails when a manifest may not override a field that it merges.
 func TestManifestsMayOverrideWhatTheyMerge(t *testing.T) {
 	var reader manifest.Reader
 	objects, err := reader.Read(lines("{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: &l {team: a, tier: b}, annotations: {<<: *l, team: c}}}\n"))
@@ -134,7 +135,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// Red when a List without items is told as an object without a name.
+// TestListsWithoutItemsSaySo fails when a List without items is reported as an object without a name.
 func TestListsWithoutItemsSaySo(t *testing.T) {
 	for _, text := range []string{
 		"{apiVersion: v1, kind: List, items: null}", "{apiVersion: v1, kind: List}", "apiVersion: v1\nkind: List\nitems:\n",

@@ -1,12 +1,10 @@
-// Package redact makes text from templates fit for conditions and events: short, on one line, and
-// without the values of a rendering. `fail` and `required` print what they are given, such as a
-// password.
+// Package redact makes text from templates suitable for conditions and events: short, on one line, and without the
+// values of a rendering. `fail` and `required` print their arguments, such as a password.
 package redact
 
 import (
 	"cmp"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -14,24 +12,24 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/trellis-addons/trellis/pkg/templatedata"
-	"github.com/trellis-addons/trellis/pkg/text"
+	"github.com/trellis-addons/trellis/pkg/base/text"
+	"github.com/trellis-addons/trellis/pkg/values/templatedata"
 )
 
 const (
-	// MaxText is the most characters that a message keeps.
+	// MaxText is the maximum number of characters of a message.
 	MaxText = 512
-	// shortest value that is removed; shorter ones occur in any text.
+	// shortest is the minimum length of values that are removed; shorter ones occur in any text.
 	shortest = 4
-	// MaxLook is how much of a text is read, in bytes.
+	// MaxLook is the number of bytes of a text that are read.
 	MaxLook = 64 << 10
 	mark    = "…"
 )
 
-// Redactor knows the values of one rendering.
+// Redactor has the values of one rendering.
 type Redactor struct{ values []string }
 
-// New knows the values, the secrets of the template data, and further secrets.
+// New returns a Redactor of the values, the secrets of the template data, and further secrets.
 func New(values map[string]any, data templatedata.Data, secrets ...string) Redactor {
 	found := map[string]bool{}
 	for _, secret := range secrets {
@@ -40,7 +38,7 @@ func New(values map[string]any, data templatedata.Data, secrets ...string) Redac
 	collect(values, found)
 	collectNumbers(values, found)
 	collect(data.Variables, found)
-	collect(SecretsOf(data), found)
+	collect(templatedata.SecretsOf(data), found)
 	var redactor Redactor
 	for value := range found {
 		forms := append(text.Quoted(value), value, base64.StdEncoding.EncodeToString([]byte(value)))
@@ -58,7 +56,7 @@ func New(values map[string]any, data templatedata.Data, secrets ...string) Redac
 
 // Text is the message without values, control characters and line breaks, cut to MaxText.
 func (r Redactor) Text(text string) string {
-	// Invisible characters go first: without them, a value that they split would be whole again.
+	// Invisible characters are removed first: otherwise their later removal could restore a value that they split.
 	text = visible(text[:min(len(text), MaxLook)])
 	for _, value := range r.values {
 		text = strings.ReplaceAll(text, value, mark)
@@ -75,7 +73,7 @@ func (r Redactor) Text(text string) string {
 	return strings.TrimSpace(kept.String())
 }
 
-// visible is a text on one line, without what can't be seen.
+// visible is a text on one line, without invisible characters.
 func visible(text string) string {
 	return strings.Map(func(char rune) rune {
 		switch {
@@ -88,11 +86,11 @@ func visible(text string) string {
 	}, text)
 }
 
-// shortestNumber is removed, in digits; shorter ones are ports, lines and counts.
+// shortestNumber is the minimum number of digits of numbers that are removed; shorter ones are ports, lines and
+// counts.
 const shortestNumber = 6
 
-// collectNumbers collects numbers as templates print them: a password of digits is one, if nobody
-// put it into quotes.
+// collectNumbers collects numbers as templates print them: a password of digits is a number if it is not quoted.
 func collectNumbers(content any, found map[string]bool) {
 	switch content := content.(type) {
 	case map[string]any:
@@ -131,7 +129,7 @@ func collect(value any, found map[string]bool) {
 	})
 }
 
-// EachText visits the texts in maps and lists, but for keys.
+// EachText visits the texts in maps and lists, except keys.
 func EachText(content any, visit func(text string)) {
 	switch content := content.(type) {
 	case string:
@@ -145,13 +143,4 @@ func EachText(content any, visit func(text string)) {
 			EachText(one, visit)
 		}
 	}
-}
-
-// SecretsOf are the secrets of template data, as maps, lists and texts.
-func SecretsOf(data templatedata.Data) (secrets any) {
-	encoded, err := json.Marshal([]any{data.Credentials, data.Cluster.Kubeconfig, data.Cluster.Address.AdminToken})
-	if err != nil || json.Unmarshal(encoded, &secrets) != nil {
-		return nil
-	}
-	return secrets
 }

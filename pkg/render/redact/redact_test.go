@@ -7,11 +7,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/trellis-addons/trellis/pkg/render/redact"
-	"github.com/trellis-addons/trellis/pkg/templatedata"
+	"github.com/trellis-addons/trellis/pkg/values/templatedata"
 )
 
-// AC12: Long texts of renderers are cut. Red when invisible characters go last (a value that they split is whole again), and when
-// numbers or the quoted form of a text are not collected.
+// TestText (AC12): Long texts of renderers are cut. The test fails when invisible characters are removed last (which
+// restores a value that they split), and when numbers or the quoted form of a text are not collected.
 func TestText(t *testing.T) {
 	data := templatedata.Data{
 		Variables:   map[string]any{"flag": "flag-value"},

@@ -6,9 +6,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// State is what is known of a list.
+// State is the known state of a list.
 type State[T any] struct {
-	// Items in force; the last good ones where the present list can't be read.
+	// Items in force; the last good ones if the present list can't be read.
 	Items []T
 	// Read is true once a good list was read.
 	Read bool
@@ -18,14 +18,14 @@ type State[T any] struct {
 	Problem error
 }
 
-// Kept keeps the last good list, and reads each version of its ConfigMap once. The zero value knows of none.
+// Kept keeps the last good list, and reads each version of its ConfigMap once. The zero value has none.
 type Kept[T any] struct {
 	mutex   sync.Mutex
 	version string
 	state   State[T]
 }
 
-// Update reads the present ConfigMap, nil where there is none: then the items stay. Changed: it has another
+// Update reads the present ConfigMap. It is nil if there is none: then the items stay. Changed: it has another
 // version.
 func (k *Kept[T]) Update(found *corev1.ConfigMap, read func(found *corev1.ConfigMap) ([]T, error)) (state State[T], changed bool) {
 	k.mutex.Lock()
@@ -46,7 +46,7 @@ func (k *Kept[T]) Update(found *corev1.ConfigMap, read func(found *corev1.Config
 	return k.state, true
 }
 
-// Empty takes the absence of a list for an empty one.
+// Empty treats the absence of a list as an empty one.
 func (k *Kept[T]) Empty() State[T] {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -54,7 +54,7 @@ func (k *Kept[T]) Empty() State[T] {
 	return k.state
 }
 
-// With is what Update would give; nothing is kept of it.
+// With returns what Update would return, and changes nothing.
 func (k *Kept[T]) With(found *corev1.ConfigMap, read func(found *corev1.ConfigMap) ([]T, error)) State[T] {
 	k.mutex.Lock()
 	fresh := Kept[T]{version: k.version, state: k.state}
@@ -63,14 +63,14 @@ func (k *Kept[T]) With(found *corev1.ConfigMap, read func(found *corev1.ConfigMa
 	return state
 }
 
-// State is what is known by now.
+// State returns the state by now.
 func (k *Kept[T]) State() State[T] {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	return k.state
 }
 
-// Text of the list in its ConfigMap. The error is an *Error.
+// Text returns the list's text in its ConfigMap. The error is an *Error.
 func (l List) Text(found *corev1.ConfigMap) (string, error) {
 	text, has := found.Data[l.Key]
 	if !has {

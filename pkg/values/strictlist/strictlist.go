@@ -9,19 +9,19 @@ import (
 	"github.com/trellis-addons/trellis/pkg/values/strictyaml"
 )
 
-// List is where a list stands, what it is a list of, and how large it may be.
+// List is the place of a list, the name of its items, and its limits.
 type List struct {
 	ConfigMap, Key string
-	// Of what it is a list, such as "core add-ons".
+	// Of names the items, such as "core add-ons".
 	Of string
 	// Items, Bytes and Depth are limits; Depth counts the list and its items.
 	Items, Bytes, Depth int
 }
 
-// Error says what is wrong with a list, and where.
+// Error describes a problem of a list, and its place.
 type Error struct {
 	ConfigMap, Key string
-	// Place is such as item 2 ("canal"); empty for the whole list.
+	// Place is for example item 2 ("canal"); empty for the whole list.
 	Place string
 	// Problem never has a value in it.
 	Problem string
@@ -35,8 +35,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("ConfigMap %q, key %q: %s%s", e.ConfigMap, e.Key, place, e.Problem)
 }
 
-// Read reads the whole list, or none of it, with a function that reads an item: the name is for people, and may
-// be empty. Errors are an *Error.
+// Read reads the whole list, or none of it, with a function that reads an item: the name is for messages, and may be
+// empty. Errors are an *Error.
 func Read[T any](list List, text string, item func(written any) (read T, name string, err error)) ([]T, error) {
 	limits := strictyaml.Limits{Bytes: list.Bytes, Depth: list.Depth}
 	content, err := strictyaml.Decode([]byte(text), limits)
@@ -45,10 +45,10 @@ func Read[T any](list List, text string, item func(written any) (read T, name st
 	}
 	written, isList := content.([]any)
 	if !isList && content != nil {
-		return nil, list.refused("", fmt.Errorf("it is no list of %s", list.Of))
+		return nil, list.refused("", fmt.Errorf("it is not a list of %s", list.Of))
 	}
 	if len(written) > list.Items {
-		return nil, list.refused("", fmt.Errorf("it has %d items, at most %d are taken", len(written), list.Items))
+		return nil, list.refused("", fmt.Errorf("it has %d items, at most %d are allowed", len(written), list.Items))
 	}
 	items := make([]T, 0, len(written))
 	for i, one := range written {
@@ -72,7 +72,7 @@ func itemPlace(index int, name string) string {
 	return fmt.Sprintf("item %d (%q)", index+1, name)
 }
 
-// placeOf is the item that a problem of the document's form is in; empty where its line does not tell.
+// placeOf is the item with a problem of the document's form; empty if its line does not show it.
 func placeOf(text string, limits strictyaml.Limits, problem error) string {
 	known, isKnown := errors.AsType[*strictyaml.Error](problem)
 	if !isKnown || known.Line == 0 {

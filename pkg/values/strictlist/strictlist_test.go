@@ -15,7 +15,7 @@ func read(text string) ([]string, error) {
 	return strictlist.Read(list, text, func(written any) (string, string, error) {
 		text, isText := written.(string)
 		if !isText {
-			return "", "named", errors.New("it is no text")
+			return "", "named", errors.New("it is not a string")
 		}
 		return text, text, nil
 	})
@@ -33,13 +33,13 @@ func readFound(found *corev1.ConfigMap) ([]string, error) {
 func TestProblemsNameTheirItem(t *testing.T) {
 	const at = `ConfigMap "list", key "items.yaml": `
 	for _, test := range []struct{ why, text, want string }{
-		{"of an item", "- a\n- [b]\n", at + `item 2 ("named"): it is no text`},
+		{"of an item", "- a\n- [b]\n", at + `item 2 ("named"): it is not a string`},
 		{"of the form", "- a\n- b\n- c: 1\n  c: 2\n", at + `item 3: line 4: has key "c" twice`},
 		{"of the form, in one line", "[a, {b: 1, b: 2}]", at + `item 2: line 1: has key "b" twice`},
 		{"of the form, in no list", "a:\n  b: 1\n  b: 2\n", at + `line 3: has key "b" twice`},
 		{"that no tree was read for", "- a\n- {", at + `line 2: is not valid YAML: did not find expected node content`},
-		{"of the whole", "a: b", at + "it is no list of texts"},
-		{"in number", "[a, b, c, d]", at + "it has 4 items, at most 3 are taken"},
+		{"of the whole", "a: b", at + "it is not a list of texts"},
+		{"in number", "[a, b, c, d]", at + "it has 4 items, at most 3 are allowed"},
 	} {
 		items, err := read(test.text)
 		if err == nil || err.Error() != test.want || items != nil {

@@ -33,7 +33,7 @@ type Budget struct{ most, left int }
 // NewBudget makes a budget of bytes, with aliases expanded.
 func NewBudget(bytes int) *Budget { return &Budget{most: bytes, left: bytes} }
 
-// Error says what is wrong with a document, and where.
+// Error describes a problem of a document, and its place.
 type Error struct {
 	// Line counts from 1; 0 is unknown.
 	Line int
@@ -90,10 +90,10 @@ func DecodeInto(data []byte, limits Limits, into any) error {
 	return nil
 }
 
-// measure says what a document has too much of before it is parsed.
+// measure describes the limit that a document exceeds before it is parsed.
 func measure(data []byte, limits Limits) *Error {
 	if len(data) > limits.Bytes {
-		return &Error{Problem: fmt.Sprintf("has %d bytes, at most %d are taken", len(data), limits.Bytes)}
+		return &Error{Problem: fmt.Sprintf("has %d bytes, at most %d are allowed", len(data), limits.Bytes)}
 	}
 	if limits.Pieces > 0 && Elements(data)+count(data, "\n-") > limits.Pieces {
 		return &Error{Problem: fmt.Sprintf("has more than %d maps, lists and values", limits.Pieces)}
@@ -101,8 +101,8 @@ func measure(data []byte, limits Limits) *Error {
 	return nil
 }
 
-// Elements is at least half the number of keys and values of a document in JSON or YAML's flow style, by the characters before them, also
-// in texts.
+// Elements is at least half the number of keys and values of a document in JSON or YAML's flow style. It counts the characters before
+// them, also in texts.
 func Elements(document []byte) int { return count(document, "[{,") }
 
 func count(document []byte, characters string) (found int) {
@@ -142,13 +142,13 @@ func parse(data []byte) (*yamlnodes.Node, error) {
 	}
 }
 
-// isEmpty says whether a document has nothing in it, such as what follows a "---" at the end.
+// isEmpty says whether a document has no content, such as the text after a "---" at the end.
 func isEmpty(document *yamlnodes.Node) bool {
 	return len(document.Content) == 1 && document.Content[0].ShortTag() == "!!null"
 }
 
-// convert reads a document that was inspected, which finds duplicate keys. Strict decoders also take a key for a duplicate that
-// overrides what "<<" merges, which is what merging is for; kubectl and Helm read that as it is read here.
+// convert reads a document that was inspected, which finds duplicate keys. Strict decoders also treat a key that overrides a
+// merged one ("<<") as a duplicate, although merging is for that; kubectl and Helm read it as it is read here.
 func convert(data []byte) (any, error) {
 	encoded, err := yaml.YAMLToJSON(data)
 	if err != nil {
@@ -164,11 +164,11 @@ func convert(data []byte) (any, error) {
 var (
 	position = regexp.MustCompile(`line (\d+): `)
 	prefix   = regexp.MustCompile(`^(error converting YAML to JSON: )?(yaml: )?(unmarshal errors:\s*)?(line \d+: )?`)
-	// quoted finds what parsers quote from the document, which may be a value.
+	// quoted finds parsers' quotations from the document, which may be a value.
 	quoted = regexp.MustCompile("(?s)['\"`].*[\\pL\\pN].*['\"`]")
 )
 
-// syntaxError takes a parser's error without its quotations.
+// syntaxError returns a parser's error without its quotations.
 func syntaxError(err error) *Error {
 	text, line := err.Error(), 0
 	if match := position.FindStringSubmatch(text); match != nil {

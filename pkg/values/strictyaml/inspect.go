@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// nodeCost is what a node counts besides its text.
+// nodeCost is the cost of a node in addition to its text.
 const nodeCost = 1
 
 // inspection measures a tree as if its aliases were expanded.
@@ -75,7 +75,7 @@ func (i *inspection) children(node *yamlnodes.Node, depth int) *Error {
 // alias inspects its target again: the limit of bytes bounds this, too.
 func (i *inspection) alias(node *yamlnodes.Node, depth int) *Error {
 	if i.open[node.Alias] {
-		return &Error{Line: node.Line, Problem: "has an alias inside of what it names"}
+		return &Error{Line: node.Line, Problem: "has an alias inside of its own anchor"}
 	}
 	problem := i.node(node.Alias, depth)
 	if problem != nil {
@@ -90,7 +90,7 @@ func (i *inspection) scalar(node *yamlnodes.Node) *Error {
 	}
 	var number float64
 	if err := node.Decode(&number); err != nil || math.IsNaN(number) || math.IsInf(number, 0) {
-		return &Error{Line: node.Line, Problem: "has a number that is none or infinite"}
+		return &Error{Line: node.Line, Problem: "has a number that is not finite"}
 	}
 	return nil
 }
@@ -101,9 +101,9 @@ func (i *inspection) keys(node *yamlnodes.Node) *Error {
 	for at := 0; at+1 < len(node.Content); at += 2 {
 		key := node.Content[at]
 		if key.Kind != yamlnodes.ScalarNode {
-			return &Error{Line: key.Line, Problem: "has a key that is no text"}
+			return &Error{Line: key.Line, Problem: "has a key that is not a string"}
 		}
-		if i.limits.Duplicates || key.Tag == "!!merge" && key.Value == "<<" { // "<<" may come more than once
+		if i.limits.Duplicates || key.Tag == "!!merge" && key.Value == "<<" { // "<<" may occur more than once
 			continue
 		}
 		name := nameOf(key)

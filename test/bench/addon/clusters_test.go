@@ -79,7 +79,7 @@ func mapper() meta.RESTMapper {
 // offered. The bars: an edit is decided once for each pair of versions, nothing is written where the selection is the same,
 // and the controller's process never has more than 400 MiB.
 func BenchmarkTenThousandClusters(b *testing.B) {
-	server := newStandIn(b)
+	server := newStub(b)
 	listening := httptest.NewServer(server)
 	b.Cleanup(listening.Close)
 	controller := startController(b, listening.URL)
@@ -110,7 +110,7 @@ func BenchmarkTenThousandClusters(b *testing.B) {
 	bar.AtMost(b, "MiB-peak", float64(peak>>20), memoryBar>>20)
 }
 
-func expectSettled(b *testing.B, server *standIn, want int) {
+func expectSettled(b *testing.B, server *stub, want int) {
 	b.Helper()
 	expect.Eventually(b, patience, func() error {
 		if have := server.count(); have != want {

@@ -14,7 +14,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/controllers/addon"
-	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
+	"github.com/trellis-addons/trellis/pkg/fleet/mergedcatalogue"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/given"
 	"github.com/trellis-addons/trellis/test/long"

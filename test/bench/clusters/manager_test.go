@@ -90,8 +90,8 @@ func (m *manager) sums(metric, label string) map[string]int {
 	return found
 }
 
-// passes are those of each controller so far.
-func (m *manager) passes() map[string]int {
+// runs are those of each controller so far.
+func (m *manager) runs() map[string]int {
 	return m.sums("controller_runtime_reconcile_total", "controller")
 }
 

@@ -61,7 +61,7 @@ func TestAClusterThatGoesCostsItsNeighboursNothing(t *testing.T) {
 	t.Logf("%d installations in %d Clusters are ready after %s", 3*len(members), len(members), time.Since(begin).Round(time.Second))
 	of := p.uid(doomed)
 	before := p.quiet(m)
-	marks, passes := p.marks(), m.passes()
+	marks, runs := p.marks(), m.runs()
 	isNeighbour := func(namespace, name string) bool { return namespace != team || !strings.HasPrefix(name, "doomed") }
 	neighbours := m.reconciled("addoninstallation", isNeighbour)
 
@@ -74,9 +74,9 @@ func TestAClusterThatGoesCostsItsNeighboursNothing(t *testing.T) {
 	expect.Eventually(t, expect.Patience, func() error { return p.areReady(3*len(members)-1, team, others) }) // nobody asks for its own one
 	expect.Eventually(t, expect.Patience, func() error { return p.areHeld(again) })
 	after := p.quiet(m)
-	made := m.passes()
+	made := m.runs()
 	for controller := range made {
-		made[controller] -= passes[controller]
+		made[controller] -= runs[controller]
 	}
 	t.Logf("passes meanwhile: %v", made)
 	neighbours = m.reconciled("addoninstallation", isNeighbour) - neighbours
@@ -101,7 +101,7 @@ func TestAClusterThatGoesCostsItsNeighboursNothing(t *testing.T) {
 func (p *platform) remove(m *manager, one member) time.Time {
 	p.t.Helper()
 	const controller = "addoninstallation"
-	before := m.passes()[controller]
+	before := m.runs()[controller]
 	const finalizer = "cluster.cluster.x-k8s.io"
 	finalizers := func(list string) {
 		patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":`+list+`}}`))
@@ -110,7 +110,7 @@ func (p *platform) remove(m *manager, one member) time.Time {
 	finalizers(`["` + finalizer + `"]`)
 	expect.Delete(p.t, p.client, one.object(clusterapi.ClusterKind))
 	expect.Eventually(p.t, expect.Patience, func() error {
-		if m.passes()[controller] == before {
+		if m.runs()[controller] == before {
 			return errors.New("no installation was reconciled while its Cluster is being deleted")
 		}
 		return nil

@@ -35,14 +35,14 @@ func TestStatusOfClustersWakesNobody(t *testing.T) {
 // BenchmarkQuietClusters is that for a minute each.
 func BenchmarkQuietClusters(b *testing.B) {
 	for b.Loop() {
-		passes, calls := churn(b, longRest)
-		bar.Exactly(b, "passes", float64(passes), 0)
+		runs, calls := churn(b, longRest)
+		bar.Exactly(b, "passes", float64(runs), 0)
 		bar.Exactly(b, "writes", float64(calls.Writes), 0)
 	}
 }
 
 // churn has status written each second for a while, and then nothing.
-func churn(t testing.TB, rest time.Duration) (passes int, idle gate.Counts) {
+func churn(t testing.TB, rest time.Duration) (runs int, idle gate.Counts) {
 	t.Helper()
 	p := newPlatform(t, 1)
 	expect.Create(t, p.client, world.Namespace(team))
@@ -59,7 +59,7 @@ func churn(t testing.TB, rest time.Duration) (passes int, idle gate.Counts) {
 	t.Logf("%d Clusters have their add-ons after %s", len(members), time.Since(begin).Round(time.Second))
 	p.settle(m)
 
-	before, written := m.passes(), 0
+	before, written := m.runs(), 0
 	for _, controller := range []string{"addon", "addoninstallation", "addonset", "clusterupgrade", "coreaddon"} {
 		if before[controller] == 0 {
 			t.Errorf("%s made no pass: there are %v", controller, before)
@@ -71,13 +71,13 @@ func churn(t testing.TB, rest time.Duration) (passes int, idle gate.Counts) {
 		written += 2 * len(members)
 		expect.Eventually(t, expect.Patience, func() error { return until(next) })
 	}
-	for controller, count := range m.passes() {
+	for controller, count := range m.runs() {
 		if more := count - before[controller]; more > 0 {
 			t.Errorf("%d passes of %s for %d writes of status", more, controller, written)
-			passes += more
+			runs += more
 		}
 	}
-	t.Logf("%d passes for %d writes of status of %d Clusters and their control planes in %s", passes, written, len(members), rest)
+	t.Logf("%d passes for %d writes of status of %d Clusters and their control planes in %s", runs, written, len(members), rest)
 
 	start, calls := p.calls(), len(p.servers[0].callsSince(0))
 	end := time.Now().Add(rest)
@@ -94,7 +94,7 @@ func churn(t testing.TB, rest time.Duration) (passes int, idle gate.Counts) {
 	if idle.Writes > 0 {
 		t.Errorf("%d writes where nothing changes", idle.Writes)
 	}
-	return passes, idle
+	return runs, idle
 }
 
 var errNotYet = errors.New("not yet")
@@ -112,9 +112,9 @@ func (p *platform) calls() gate.Counts { return p.gate.Counts(seed) }
 // settle waits until the manager makes no pass for some seconds, and nothing waits for one.
 func (p *platform) settle(m *manager) {
 	p.t.Helper()
-	last, since := m.passes(), time.Now()
+	last, since := m.runs(), time.Now()
 	expect.Eventually(p.t, 2*time.Minute, func() error {
-		now := m.passes()
+		now := m.runs()
 		if busy := m.busy(); busy > 0 || !maps.Equal(last, now) {
 			last, since = now, time.Now()
 		}

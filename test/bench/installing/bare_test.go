@@ -27,14 +27,14 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
-// standInGroup is the group of a copy of AddonInstallation, that no manager watches.
-const standInGroup = "bench.example.com"
+// stubGroup is the group of a copy of AddonInstallation, that no manager watches.
+const stubGroup = "bench.example.com"
 
 // Resources that the bare client writes.
 var (
-	standIns = schema.GroupVersionResource{Group: standInGroup, Version: "v1", Resource: "addoninstallations"}
-	secrets  = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
-	events   = schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"}
+	stubs   = schema.GroupVersionResource{Group: stubGroup, Version: "v1", Resource: "addoninstallations"}
+	secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	events  = schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"}
 
 	appliedKinds = []schema.GroupVersionResource{
 		{Version: "v1", Resource: "serviceaccounts"}, {Version: "v1", Resource: "services"},
@@ -92,7 +92,7 @@ func (w *world) read(b *testing.B, object *kubermaticv1.AddonInstallation) *kube
 // event is the one about the sample's objects; events come a moment after what they tell.
 func (w *world) event(b *testing.B, sample string) *eventsv1.Event {
 	b.Helper()
-	var told *eventsv1.Event
+	var reported *eventsv1.Event
 	expect.Eventually(b, patience, func() error {
 		var list eventsv1.EventList
 		if err := w.seed.List(b.Context(), &list, client.InNamespace(clusterNamespace)); err != nil {
@@ -100,15 +100,15 @@ func (w *world) event(b *testing.B, sample string) *eventsv1.Event {
 		}
 		for _, item := range list.Items {
 			if item.Regarding.Name == sample && item.Reason == kubermaticv1.EventApplied {
-				told = &item
+				reported = &item
 				return nil
 			}
 		}
 		return fmt.Errorf("no event tells of %s", sample)
 	})
-	told.TypeMeta = metav1.TypeMeta{APIVersion: "events.k8s.io/v1", Kind: "Event"}
-	told.ObjectMeta = metav1.ObjectMeta{Name: "event-" + sample}
-	return told
+	reported.TypeMeta = metav1.TypeMeta{APIVersion: "events.k8s.io/v1", Kind: "Event"}
+	reported.ObjectMeta = metav1.ObjectMeta{Name: "event-" + sample}
+	return reported
 }
 
 // copyKind makes a kind that is as AddonInstallation, in another group.
@@ -120,15 +120,15 @@ func (w *world) copyKind(b *testing.B) {
 	original, err := definitions.Get(b.Context(), "addoninstallations.kubermatic.k8c.io", metav1.GetOptions{})
 	expect.NoError(b, err)
 	made := &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: "addoninstallations." + standInGroup}, Spec: original.Spec,
+		ObjectMeta: metav1.ObjectMeta{Name: "addoninstallations." + stubGroup}, Spec: original.Spec,
 	}
-	made.Spec.Group, made.Spec.Names.ShortNames = standInGroup, nil
+	made.Spec.Group, made.Spec.Names.ShortNames = stubGroup, nil
 	if _, err := definitions.Create(b.Context(), made, metav1.CreateOptions{}); err != nil {
 		b.Fatal(err)
 	}
 	expect.Eventually(b, patience, func() error {
 		list := &unstructured.UnstructuredList{}
-		list.SetAPIVersion(standInGroup + "/v1")
+		list.SetAPIVersion(stubGroup + "/v1")
 		list.SetKind("AddonInstallationList")
 		return w.seed.List(b.Context(), list)
 	})
@@ -162,9 +162,9 @@ func (p *bare) install(ctx context.Context, name string) error {
 		return err
 	}
 	request := &unstructured.Unstructured{Object: requested}
-	request.SetAPIVersion(standInGroup + "/v1")
+	request.SetAPIVersion(stubGroup + "/v1")
 	request.SetKind("AddonInstallation")
-	own := p.client.Resource(standIns).Namespace(clusterNamespace)
+	own := p.client.Resource(stubs).Namespace(clusterNamespace)
 	if _, err := own.Create(ctx, request, metav1.CreateOptions{}); err != nil {
 		return err
 	}
@@ -194,11 +194,11 @@ func (p *bare) install(ctx context.Context, name string) error {
 	if _, err := records.Update(ctx, record, metav1.UpdateOptions{}); err != nil {
 		return err
 	}
-	told, err := p.object(p.event, name)
+	reported, err := p.object(p.event, name)
 	if err != nil {
 		return err
 	}
-	if _, err := p.client.Resource(events).Namespace(clusterNamespace).Create(ctx, told, metav1.CreateOptions{}); err != nil {
+	if _, err := p.client.Resource(events).Namespace(clusterNamespace).Create(ctx, reported, metav1.CreateOptions{}); err != nil {
 		return err
 	}
 	return p.writeStatuses(ctx, own, name, 0, 1)

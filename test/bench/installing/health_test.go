@@ -24,8 +24,8 @@ const (
 	// bombers are the installations of the tenant whose rules are bombs, and bombed the namespace of its cluster.
 	bombers = 20
 	bombed  = "cluster-bombed"
-	// besides is how many of the others' installations a round measures, and healthRounds how many rounds each side has.
-	besides, healthRounds = 40, 4
+	// extra is how many of the others' installations a round measures, and healthRounds how many rounds each side has.
+	extra, healthRounds = 40, 4
 )
 
 // pattern reads all of a text; bombRules is how often a version may do so.
@@ -77,7 +77,7 @@ func BenchmarkHealthBombs(b *testing.B) {
 			for _, side := range []*[]time.Duration{&harmless, &dangerous} {
 				expect.Update(b, tenant, about)
 				looks := w.askForLooks(b)
-				*side = append(*side, w.others(b, watching, names(fmt.Sprintf("side-%d-%d", round, len(about.Data["text"])), besides))...)
+				*side = append(*side, w.others(b, watching, names(fmt.Sprintf("side-%d-%d", round, len(about.Data["text"])), extra))...)
 				b.Logf("%d looks asked for over %d bytes", looks(), len(about.Data["text"]))
 				about.Data["text"] = strings.Repeat("a", 900<<10)
 			}

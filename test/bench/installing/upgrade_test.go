@@ -15,8 +15,8 @@ import (
 	"github.com/trellis-addons/trellis/test/given"
 )
 
-// former is the program of another commit's seed manager.
-var former = flag.String("former", "", "the seed manager that installs in BenchmarkUpgrade; empty: this one, which then starts again")
+// previous is the program of another commit's seed manager.
+var previous = flag.String("former", "", "the seed manager that installs in BenchmarkUpgrade; empty: this one, which then starts again")
 
 // upgradeTime is how long the new manager is watched: its first passes and a look for drift are in it.
 const upgradeTime = 90 * time.Second
@@ -32,7 +32,7 @@ func BenchmarkUpgrade(b *testing.B) {
 	expect.NoError(b, w.sources.Chart(ChartFiles()))
 	w.offer(b, "four", &kubermaticv1.Template{Method: kubermaticv1.MethodGoTemplate}, w.gitSource("four"))
 	w.offer(b, "chart", &kubermaticv1.Template{Method: kubermaticv1.MethodHelm}, given.Chart(w.sources.ChartsURL, "four", "1.0.0"))
-	program := *former
+	program := *previous
 	if program == "" {
 		program = buildManager(b, b.TempDir())
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -24,8 +25,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
-	"github.com/trellis-addons/trellis/pkg/query"
+	"github.com/trellis-addons/trellis/cmd/wiring"
+	"github.com/trellis-addons/trellis/pkg/fleet/mergedcatalogue"
+	"github.com/trellis-addons/trellis/pkg/serve/query"
 	"github.com/trellis-addons/trellis/test/bench/bar"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
@@ -182,12 +184,16 @@ func (b *bench) serve(made *kit.Manager) {
 	expect.NoError(b, catalogue.Watch(made.Context(), made.GetCache()))
 	b.reviews = &counting{Client: b.seed}
 	key := client.ObjectKey{Namespace: place, Name: query.CertificateSecret}
-	own := query.NewCertificate(key, []string{"127.0.0.1"})
+	own := query.NewCertificate(key, []string{"127.0.0.1"}, nil)
 	own.Use(b.seed, b.seed)
 	// The run may take longer than the ten seconds that answers are kept for.
 	reviews := query.NewReviews(b.reviews, query.ReviewOptions{TTL: time.Hour})
+	held, err := wiring.HeldForQueries(made.Context(), made)
+	expect.NoError(b, err)
+	rows, bindings := query.NewRows(), query.NewBindings()
+	expect.NoError(b, errors.Join(rows.Watch(made.Context(), made.GetCache()), bindings.Watch(made.Context(), held)))
 	b.endpoint = query.New(query.Dependencies{
-		Catalogue: catalogue, Clusters: made.Clusters,
+		Catalogue: catalogue, Clusters: made.Clusters, Rows: rows, Bindings: bindings, Available: held,
 		Installations: made.GetClient(), Reviews: reviews, Certificates: own,
 	}, query.Options{Address: "127.0.0.1:0", Logger: logr.Discard()})
 	for _, runnable := range []manager.Runnable{own, b.endpoint} {

@@ -177,7 +177,7 @@ func TestBombsLeaveOtherRenderingsAlone(t *testing.T) {
 		t.Errorf("bombs make others' renderings take %.1f times as long", ratio)
 	}
 	// One bomb in process takes a gigabyte in one piece; what the collector leaves lying about for a while is far less.
-	if room := int64(256 << 20); bombed.peak > busy.peak+room {
+	if space := int64(256 << 20); bombed.peak > busy.peak+space {
 		t.Errorf("bombs take %d MiB of the manager's memory, %d MiB without", bombed.peak>>20, busy.peak>>20)
 	}
 }

@@ -19,7 +19,7 @@ import (
 
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/render/child"
-	"github.com/trellis-addons/trellis/pkg/templatedata"
+	"github.com/trellis-addons/trellis/pkg/values/templatedata"
 	"github.com/trellis-addons/trellis/test/bench/bar"
 	"github.com/trellis-addons/trellis/test/bench/installing"
 	"github.com/trellis-addons/trellis/test/long"

@@ -28,7 +28,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/controllers/addonset"
-	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
+	"github.com/trellis-addons/trellis/pkg/fleet/mergedcatalogue"
 	"github.com/trellis-addons/trellis/test/bench/bar"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
@@ -332,7 +332,7 @@ func (l *largeSeed) toggled(b *testing.B) time.Duration {
 		began := time.Now()
 		spent := measured(b, func() {
 			for i := range events {
-				l.tell(b, standins.Name(1+i%eventful), i/eventful%2 == 1)
+				l.report(b, standins.Name(1+i%eventful), i/eventful%2 == 1)
 			}
 			calm(b)
 		})
@@ -344,8 +344,8 @@ func (l *largeSeed) toggled(b *testing.B) time.Duration {
 	return found[len(found)/2]
 }
 
-// tell of an installation whether it is Ready.
-func (l *largeSeed) tell(b *testing.B, cluster string, isReady bool) {
+// report of an installation whether it is Ready.
+func (l *largeSeed) report(b *testing.B, cluster string, isReady bool) {
 	b.Helper()
 	ready := metav1.Condition{
 		Type: v1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1.ReasonUnhealthy, ObservedGeneration: 1,

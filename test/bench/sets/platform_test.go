@@ -108,7 +108,7 @@ func newPlatform(t testing.TB, size size) *platform {
 	})
 	p.log = standins.NewLog(p.moves)
 	p.player = standins.Play(t, seed.Config, standins.Rule{Act: standins.Act{Takes: size.takes}})
-	p.player.Tell(p.moves)
+	p.player.Notify(p.moves)
 	p.gate.Watch(manager, p.log.Guard(gate.Guard{}))
 	for _, addon := range addons {
 		p.copies.Publish(t, addon, version("1.0.0", "first"))

@@ -96,8 +96,8 @@ func (s *subject) begin(t *testing.T) {
 	})
 }
 
-// tell runs the story once without a kill, and then once for each boundary, or for some. It gives the number of kills.
-func (s story) tell(t *testing.T, p *platform) int {
+// report runs the story once without a kill, and then once for each boundary, or for some. It gives the number of kills.
+func (s story) report(t *testing.T, p *platform) int {
 	t.Helper()
 	want, passed, _ := s.run(t, p, nil)
 	t.Logf("%s: there are %d boundaries", s.name, len(passed))

@@ -97,7 +97,7 @@ func (l *looks) guard() gate.Guard {
 var mostLooks = int32((world.Election.Lease + world.TakeoverLag) / world.Election.Retry)
 
 // takeOver has one process lead until its write of that place in a roll, where the story does something to it, and another one finish.
-func takeOver(t *testing.T, s *subject, old *gate.Rival, waiting *looks, story func()) *writings {
+func takeOver(t *testing.T, s *subject, old *gate.Competitor, waiting *looks, story func()) *writings {
 	t.Helper()
 	s.begin(t)
 	written := &writings{of: map[string]int{}}
@@ -118,7 +118,7 @@ func takeOver(t *testing.T, s *subject, old *gate.Rival, waiting *looks, story f
 }
 
 // expectEnd sees that the old one ends, has sent nothing more, and that the waves were kept to by both.
-func (s *subject) expectEnd(t *testing.T, old *gate.Rival) {
+func (s *subject) expectEnd(t *testing.T, old *gate.Competitor) {
 	t.Helper()
 	expect.Eventually(t, patience, func() error {
 		if old.Process.Failure() == nil {
@@ -143,7 +143,7 @@ func TestALeaderOfSetsThatWasStoppedWritesNothingMore(t *testing.T) {
 		t.Run(fmt.Sprintf("at write %d", place), func(t *testing.T) {
 			t.Parallel()
 			s := p.newSubject(t)
-			old := &gate.Rival{Place: place, Counts: ofInstallations}
+			old := &gate.Competitor{Place: place, Counts: ofInstallations}
 			waiting, asked := &looks{}, int32(0)
 			old.Reach = func() {
 				if err := old.Process.Signal(syscall.SIGSTOP); err != nil {
@@ -190,7 +190,7 @@ func TestTwoLeadersOfSetsKeepToTheWaves(t *testing.T) {
 		t.Run(fmt.Sprintf("at write %d", place), func(t *testing.T) {
 			t.Parallel()
 			s := p.newSubject(t)
-			old := &gate.Rival{Place: place, Counts: ofInstallations, Cut: true, Reach: func() {}}
+			old := &gate.Competitor{Place: place, Counts: ofInstallations, Cut: true, Reach: func() {}}
 			before := 0
 			takeOver(t, s, old, &looks{}, func() {
 				expect.Eventually(t, patience, func() error {

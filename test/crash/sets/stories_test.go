@@ -20,7 +20,7 @@ func leaving(s *subject) []string { return s.names[2:] }
 func TestTheSetControllerMayDieAtAnyWrite(t *testing.T) {
 	p := newPlatform(t)
 	kills := 0
-	for _, told := range []story{
+	for _, reported := range []story{
 		{name: "roll", phases: []phase{{
 			edit: func(t *testing.T, s *subject) {
 				s.moves.Begin(len(addons), s.names...)
@@ -66,7 +66,7 @@ func TestTheSetControllerMayDieAtAnyWrite(t *testing.T) {
 			done: func(t *testing.T, s *subject) error { return errors.Join(s.isGone(t), s.has(t, "")) },
 		}}},
 	} {
-		t.Run(told.name, func(t *testing.T) { kills += told.tell(t, p) })
+		t.Run(reported.name, func(t *testing.T) { kills += reported.report(t, p) })
 	}
 	t.Logf("the set controller was killed %d times", kills)
 }

@@ -93,7 +93,7 @@ func (p *platform) newSubject(t *testing.T) *subject {
 		Group: func(name string) int { return min(slices.Index(s.names, name), 1) }, Limits: []int{1, places}, Soak: soak, Strict: true,
 	})
 	s.log = standins.NewLog(s.moves)
-	p.player.Tell(s.moves)
+	p.player.Notify(s.moves)
 	s.copies.KeepOpen(t, s.name, 2)
 	return s
 }

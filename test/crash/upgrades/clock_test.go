@@ -44,7 +44,7 @@ func TestAStageKeepsItsClockOverAKill(t *testing.T) {
 		process = s.start(t)
 		expect.Eventually(t, patience, func() error { return errors.Join(process.Failure(), s.isFree(t, stage.isOn)) })
 	}
-	for _, complaint := range s.player.told() {
+	for _, complaint := range s.player.reported() {
 		t.Error(complaint)
 	}
 }

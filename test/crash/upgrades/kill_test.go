@@ -31,11 +31,11 @@ func (s *subject) nameOf(call gate.Call) string {
 	if !isStatus || !strings.Contains(string(call.Body), v1.ConditionUpgradeHeld) {
 		return name
 	}
-	var told struct{ Status v1.AddonCatalogueStatus }
-	if err := json.Unmarshal(call.Body, &told); err != nil || len(told.Status.Conditions) == 0 {
+	var reported struct{ Status v1.AddonCatalogueStatus }
+	if err := json.Unmarshal(call.Body, &reported); err != nil || len(reported.Status.Conditions) == 0 {
 		return name
 	}
-	return of + " " + v1.ConditionUpgradeHeld + "=" + told.Status.Conditions[0].Reason + "/status"
+	return of + " " + v1.ConditionUpgradeHeld + "=" + reported.Status.Conditions[0].Reason + "/status"
 }
 
 // ofTheUpgrade says whether a write is one of the Cluster, of what is told of its upgrade, or of a gate.
@@ -78,7 +78,7 @@ func run(t *testing.T, p *platform, doom *gate.Boundary) (map[string]string, []g
 // expectKept sees that nothing was let go early, and nothing written more often than it has to be.
 func (s *subject) expectKept(t *testing.T) {
 	t.Helper()
-	for _, complaint := range s.player.told() {
+	for _, complaint := range s.player.reported() {
 		t.Error(complaint)
 	}
 	if got := s.player.counted(); got != once {

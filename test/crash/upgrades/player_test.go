@@ -19,10 +19,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/installation"
-	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
-	"github.com/trellis-addons/trellis/pkg/resolution"
-	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
+	"github.com/trellis-addons/trellis/pkg/fleet/installation"
+	"github.com/trellis-addons/trellis/pkg/fleet/mergedcatalogue"
+	"github.com/trellis-addons/trellis/pkg/install/resolution"
 	"github.com/trellis-addons/trellis/test/clusterapi"
 )
 
@@ -75,7 +75,7 @@ func play(t *testing.T, s *subject) *player {
 		cancel()
 		running.Wait()
 		if t.Failed() {
-			t.Logf("what was complained of: %q", p.told())
+			t.Logf("what was complained of: %q", p.reported())
 		}
 	})
 	return p
@@ -94,8 +94,8 @@ func (p *player) failure() error {
 	return p.trouble
 }
 
-// told is what the player complained of.
-func (p *player) told() []string {
+// reported is what the player complained of.
+func (p *player) reported() []string {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	return append([]string{}, p.complaints...)

@@ -36,14 +36,14 @@ func writesCluster(call gate.Call) bool { return call.Writes() && isOfCluster(ca
 // pair are two processes that may lead for one subject.
 type pair struct {
 	*subject
-	old *gate.Rival
+	old *gate.Competitor
 }
 
 // who are their names at the gate.
 func (s *subject) who(process string) string { return s.name + "-" + process }
 
 // compete has one process lead a subject to rest, and another one wait for its lease.
-func compete(t *testing.T, s *subject, old *gate.Rival) pair {
+func compete(t *testing.T, s *subject, old *gate.Competitor) pair {
 	t.Helper()
 	for _, who := range []string{"old", "next"} {
 		s.gate.Watch(s.who(who), s.log.Guard(gate.Guard{}))
@@ -109,7 +109,7 @@ func (p pair) expectOver(t *testing.T) {
 	if late := p.old.Late(); len(late) > 0 {
 		t.Errorf("after another one had led, the old leader sent:\n%s", strings.Join(late, "\n"))
 	}
-	for _, complaint := range p.player.told() {
+	for _, complaint := range p.player.reported() {
 		t.Error(complaint)
 	}
 }
@@ -123,7 +123,7 @@ func TestALeaderThatWasStoppedInAnUpgradeWritesNothingMore(t *testing.T) {
 	for _, at := range takeovers {
 		t.Run(at.name, func(t *testing.T) {
 			t.Parallel()
-			old := &gate.Rival{Counts: at.counts, Place: at.place}
+			old := &gate.Competitor{Counts: at.counts, Place: at.place}
 			old.Reach = func() {
 				if err := old.Process.Signal(syscall.SIGSTOP); err != nil {
 					t.Error(err)
@@ -158,7 +158,7 @@ func TestTwoLeadersLetNoUpgradeGoEarly(t *testing.T) {
 	for _, at := range takeovers {
 		t.Run(at.name, func(t *testing.T) {
 			t.Parallel()
-			s := compete(t, p.newSubject(t), &gate.Rival{Counts: at.counts, Place: at.place, Cut: true, Reach: func() {}})
+			s := compete(t, p.newSubject(t), &gate.Competitor{Counts: at.counts, Place: at.place, Cut: true, Reach: func() {}})
 			led, err := s.holder(t)
 			expect.NoError(t, err)
 			s.ask(t)

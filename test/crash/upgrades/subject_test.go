@@ -21,9 +21,9 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/target"
-	"github.com/trellis-addons/trellis/pkg/upgrade"
+	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
+	"github.com/trellis-addons/trellis/pkg/fleet/upgrade"
 	"github.com/trellis-addons/trellis/test/clusterapi"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
@@ -81,9 +81,9 @@ type subject struct {
 	rules           upgrade.Rules
 	log             *standins.Log
 	player          *player
-	// stood are the UIDs of the installations when the upgrade was asked for, and from is how long the log was.
-	stood map[string]types.UID
-	from  int
+	// existing are the UIDs of the installations when the upgrade was asked for, and from is how long the log was.
+	existing map[string]types.UID
+	from     int
 }
 
 var subjects atomic.Int32
@@ -234,9 +234,9 @@ func (s *subject) atRest(t *testing.T, process *fleet.Process) {
 	expect.Eventually(t, patience, func() error {
 		return errors.Join(process.Failure(), s.rests(t, before, "1.0.0", bridging), s.player.failure())
 	})
-	s.stood, s.from = map[string]types.UID{}, s.log.Mark()
+	s.existing, s.from = map[string]types.UID{}, s.log.Mark()
 	for _, one := range s.installations(t) {
-		s.stood[one.Name] = one.UID
+		s.existing[one.Name] = one.UID
 	}
 	s.player.begin()
 }
@@ -265,7 +265,7 @@ func (s *subject) state(t *testing.T) map[string]string {
 			}
 		}
 		state["installation "+one.Name] = s.text(t, []any{
-			one.Labels, one.Annotations, one.Finalizers, one.Spec, one.Generation, one.Status.Version, one.UID == s.stood[one.Name],
+			one.Labels, one.Annotations, one.Finalizers, one.Spec, one.Generation, one.Status.Version, one.UID == s.existing[one.Name],
 		})
 	}
 	available, err := s.available(t)

@@ -64,15 +64,15 @@ func (p *player) follow(ctx context.Context, t *testing.T, running *sync.WaitGro
 		}
 		last = &now
 	})
-	var told metav1.Condition
+	var reported metav1.Condition
 	p.watch(ctx, t, running, &v1.AddonCatalogueList{}, func(object client.Object) {
 		found, isCatalogue := object.(*v1.AddonCatalogue)
 		if !isCatalogue {
 			return
 		}
 		if now := meta.FindStatusCondition(found.Status.Conditions, v1.ConditionUpgradeHeld); now != nil {
-			p.said(told, *now)
-			told = *now
+			p.said(reported, *now)
+			reported = *now
 		}
 	})
 }

@@ -16,16 +16,16 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/remote"
+	"github.com/trellis-addons/trellis/pkg/clusters/remote"
 )
 
-// Keeper knows and writes the copies of one seed. All but Changed is for one goroutine.
+// Keeper knows and writes the copies of one seed. All methods but Changed are for one goroutine.
 type Keeper struct {
 	client    client.Client
 	seed      string
 	namespace string
 
-	// key is the seed's of marks.
+	// key is the seed's key of marks.
 	key []byte
 	// listed says that the names on the seed are known, and from is the list's resourceVersion; empty: any.
 	listed bool
@@ -33,21 +33,19 @@ type Keeper struct {
 	// found are the copies by name, as last read; others are those that no wanted set has.
 	found  map[string]*found
 	others map[string]bool
-	// gone are the UIDs of sets whose copy was asked for and not found, after an order to delete it.
+	// gone are the UIDs of sets whose copy was ordered to be deleted, and then not found.
 	gone map[types.UID]bool
-	// believed has, by name, what a copy said when it was marked last: that stays where others change it.
+	// believed has, by name, the content of a copy when it was last marked: that stays if other clients change it.
 	believed map[string]believed
-	// stored has the digests of what the seed stores in place of what it was sent.
+	// stored has the digests of contents that the seed stores in place of the sent ones.
 	stored map[string]string
 
 	mutex sync.Mutex
-	// stale has, by name, the resourceVersion that a copy that changed was seen with last; empty: it is to be
-	// read whatever it is.
+	// stale has, by name, the last seen resourceVersion of a changed copy; empty: it must be read at any version.
 	stale map[string]string
 }
 
-// believed is what a copy says that may be kept, and the digest of the spec that it was said of, as
-// it was sent.
+// believed are the parts of a copy that may stay, and the digest of the spec that they belong to, as it was sent.
 type believed struct{ gate, removal, confirmed, leaveOut, digest string }
 
 // found is a copy as it was last read.
@@ -58,16 +56,16 @@ type found struct {
 	deleting        bool
 	labels          map[string]string
 	annotations     map[string]string
-	// marked says that our mark stands on it: what it says of gates was ours.
+	// marked says that it has our mark: its gates are ours.
 	marked bool
-	// content is the digest of the spec that is stored; addons and core say what it depends on.
+	// content is the digest of the stored spec; addons and core are its dependencies.
 	content string
 	addons  []string
 	core    bool
 	status  v1.AddonSetStatus
 }
 
-// NewKeeper makes one that knows nothing yet. The client is the seed's.
+// NewKeeper returns one without any copies. The client is the seed's.
 func NewKeeper(with client.Client, seed, namespace string) *Keeper {
 	return &Keeper{
 		client: with, seed: seed, namespace: namespace, found: map[string]*found{}, others: map[string]bool{}, gone: map[types.UID]bool{},
@@ -78,24 +76,24 @@ func NewKeeper(with client.Client, seed, namespace string) *Keeper {
 // listLimit is how many sets a page has.
 const listLimit = 500
 
-// staleAtMost is above what a list may have.
+// staleAtMost is above the maximal size of a list.
 const staleAtMost = 4_096
 
-// readTotals bound what is read of copies at a time: 100 sets of 512 KiB.
+// readTotals bound the copies that are read at a time: 100 sets of 512 KiB.
 var readTotals = remote.Totals{Calls: 1_000, Bytes: 128 << 20}
 
-// listTotals bound a list, above the 100 sets of a platform and those that nobody wants any more.
+// listTotals bound a list, above the 100 sets of a platform and those that are no longer wanted.
 var listTotals = remote.Totals{Calls: 10, Items: 2_000, Bytes: 64 << 20}
 
-// Judge goes by a key of marks from now on.
-func (k *Keeper) Judge(key []byte) {
+// Evaluate sets the key by which marks are checked from now on.
+func (k *Keeper) Evaluate(key []byte) {
 	if !bytes.Equal(k.key, key) {
-		clear(k.found) // marks are to be judged anew
+		clear(k.found) // their marks must be checked again
 	}
 	k.key = key
 }
 
-// List asks for the names of all copies. What changed since it was read is read by the next Read.
+// List requests the names of all copies. Copies that changed since they were read are read by the next Read.
 func (k *Keeper) List(ctx context.Context) error {
 	k.Unlist()
 	ctx = remote.Within(ctx, "the list of AddonSets", listTotals)
@@ -124,11 +122,10 @@ func (k *Keeper) List(ctx context.Context) error {
 	return nil
 }
 
-// Listed says whether List succeeded last.
+// Listed says whether the last List succeeded.
 func (k *Keeper) Listed() bool { return k.listed }
 
-// Changed notes that a copy changed on the seed, where it has that resourceVersion now. It may be called
-// at any time.
+// Changed notes that a copy changed on the seed, to that resourceVersion. It may be called at any time.
 func (k *Keeper) Changed(name, resourceVersion string) { k.markStale(name, resourceVersion) }
 
 func (k *Keeper) markStale(name, resourceVersion string) {
@@ -139,7 +136,7 @@ func (k *Keeper) markStale(name, resourceVersion string) {
 	}
 }
 
-// takeStale are the names that are to be read, sorted: our own writes were read when they were answered.
+// takeStale are the names that must be read, sorted: our own writes were read from their answers.
 func (k *Keeper) takeStale() []string {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -152,13 +149,13 @@ func (k *Keeper) takeStale() []string {
 	return names
 }
 
-// Read reads what changed of the wanted sets. failed is told, by name, what can't be read.
+// Read reads the changed copies of the wanted sets. It calls failed, by name, for a copy that can't be read.
 func (k *Keeper) Read(ctx context.Context, wanted map[string]*Set, failed func(name string, err error)) {
 	ctx = remote.Within(ctx, "the copies of AddonSets", readTotals)
 	for _, name := range k.takeStale() {
 		k.others[name] = true
 		if wanted[name] == nil {
-			delete(k.found, name) // it is read should it be wanted again
+			delete(k.found, name) // it is read if it is wanted again
 			continue
 		}
 		if _, err := k.read(ctx, name); err != nil {
@@ -166,7 +163,7 @@ func (k *Keeper) Read(ctx context.Context, wanted map[string]*Set, failed func(n
 			failed(name, err)
 		}
 	}
-	for name := range wanted { // that is wanted since, and was not read
+	for name := range wanted { // newly wanted ones that were not read
 		if k.others[name] && k.found[name] == nil {
 			if _, err := k.read(ctx, name); err != nil {
 				failed(name, err)
@@ -175,7 +172,7 @@ func (k *Keeper) Read(ctx context.Context, wanted map[string]*Set, failed func(n
 	}
 }
 
-// read reads one copy; nil: there is none.
+// read reads one copy; nil if there is none.
 func (k *Keeper) read(ctx context.Context, name string) (*v1.AddonSet, error) {
 	live := &v1.AddonSet{}
 	err := k.client.Get(ctx, client.ObjectKey{Namespace: k.namespace, Name: name}, live)
@@ -190,7 +187,7 @@ func (k *Keeper) read(ctx context.Context, name string) (*v1.AddonSet, error) {
 	return live, k.note(live)
 }
 
-// note takes down a copy as the seed answered it.
+// note stores a copy as the seed returned it.
 func (k *Keeper) note(live *v1.AddonSet) error {
 	content, err := catalogue.SetDigest(&live.Spec)
 	if err != nil {
@@ -216,8 +213,8 @@ func (k *Keeper) note(live *v1.AddonSet) error {
 	return nil
 }
 
-// bounded keeps what may be ours of labels or annotations. What is dropped leaves an entry that no
-// object has, so that the copy is not taken for right.
+// bounded keeps the labels or annotations that may be ours. If some are dropped, it adds an entry that no object has,
+// so that the copy does not count as right.
 func bounded(all map[string]string) map[string]string {
 	const most, longest = 16, 1024
 	kept := make(map[string]string, min(len(all), most))
@@ -231,8 +228,7 @@ func bounded(all map[string]string) map[string]string {
 	return kept
 }
 
-// Unwanted says whether the seed has copies of sets that the master does not know, which may need
-// any Secret.
+// Unwanted says whether the seed has copies of sets that the master does not know, which may need any Secret.
 func (k *Keeper) Unwanted(wanted map[string]*Set) bool {
 	for name := range k.others {
 		if wanted[name] == nil {
@@ -253,12 +249,12 @@ func (k *Keeper) AllMarked(wanted map[string]*Set) bool {
 	return true
 }
 
-// Rows are what is known of the wanted sets. digests are those of the merged catalogues that the
-// seed should have.
+// Rows are the rows of the wanted sets. Argument digests has those of the merged catalogues that the seed should
+// have.
 func (k *Keeper) Rows(wanted map[string]*Set, orders map[string]Order, digests, failed map[string]string) map[string]Row {
 	rows := make(map[string]Row, len(wanted))
 	for name, set := range wanted {
-		row := Row{UID: set.UID, Pass: set.Pass, Failure: failed[name]}
+		row := Row{UID: set.UID, Run: set.Run, Failure: failed[name]}
 		order := orders[name]
 		have := k.found[name]
 		switch {
@@ -280,7 +276,7 @@ func (k *Keeper) isRight(name string, set *Set, have *found) bool {
 	return set.Spec != nil && !have.deleting && have.content == k.contentOf(name, set.Digest)
 }
 
-// contentOf is the digest of what the seed stores for a digest.
+// contentOf is the digest of the content that the seed stores for a digest.
 func (k *Keeper) contentOf(name, digest string) string {
 	if other := k.stored[name+" "+digest]; other != "" {
 		return other

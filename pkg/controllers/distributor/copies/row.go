@@ -7,31 +7,30 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/rollout"
-	"github.com/trellis-addons/trellis/pkg/text"
+	"github.com/trellis-addons/trellis/pkg/base/text"
+	"github.com/trellis-addons/trellis/pkg/fleet/rollout"
 )
 
-// Limits of what a seed says, above what any has.
+// Limits of a seed's status, above those of any real one.
 const (
 	rowsAtMost    = 50
 	groupsAtMost  = 17
 	nameLength    = 253
 	itemLength    = 63
-	wordLength    = 128
+	tokenLength   = 128
 	messageLength = 512
 )
 
-// cut makes a status what a real seed can say: it speaks of its own clusters only, with counts and
-// texts of sane sizes, and no row without what the kind requires: the master's status would be
-// refused with it.
+// cut limits a status to what a real seed can have: only its own clusters, with counts and texts of sane sizes, and
+// no row without the fields that the CRD requires: otherwise the master's status would be refused.
 func cut(seed string, said *v1.AddonSetStatus) v1.AddonSetStatus {
 	found := v1.AddonSetStatus{
-		ObservedGeneration: said.ObservedGeneration, Catalogues: line(said.Catalogues, wordLength), Revision: revision(said.Revision),
+		ObservedGeneration: said.ObservedGeneration, Catalogues: line(said.Catalogues, tokenLength), Revision: revision(said.Revision),
 		StartedAt: said.StartedAt.DeepCopy(), Counts: counts(said.Counts), PendingCount: number(said.PendingCount),
 	}
 	if ready := meta.FindStatusCondition(said.Conditions, v1.ConditionReady); ready != nil {
 		found.Conditions = []metav1.Condition{{
-			Type: v1.ConditionReady, Status: ready.Status, Reason: line(ready.Reason, wordLength), Message: line(ready.Message, messageLength),
+			Type: v1.ConditionReady, Status: ready.Status, Reason: line(ready.Reason, tokenLength), Message: line(ready.Message, messageLength),
 			ObservedGeneration: ready.ObservedGeneration,
 		}}
 	}
@@ -48,7 +47,7 @@ func cut(seed string, said *v1.AddonSetStatus) v1.AddonSetStatus {
 			continue
 		}
 		found.Pending = append(found.Pending, v1.PendingChange{
-			Item: line(change.Item, itemLength), Change: change.Change, From: line(change.From, wordLength), To: line(change.To, wordLength),
+			Item: line(change.Item, itemLength), Change: change.Change, From: line(change.From, tokenLength), To: line(change.To, tokenLength),
 			Clusters: number(change.Clusters), Example: line(change.Example, nameLength),
 		})
 	}
@@ -58,7 +57,7 @@ func cut(seed string, said *v1.AddonSetStatus) v1.AddonSetStatus {
 		}
 		found.Clusters = append(found.Clusters, v1.SetClusterStatus{
 			Name: line(cluster.Name, nameLength), Seed: seed, Group: line(cluster.Group, itemLength), State: cluster.State,
-			Item: line(cluster.Item, itemLength), Reason: line(cluster.Reason, wordLength), Message: line(cluster.Message, messageLength),
+			Item: line(cluster.Item, itemLength), Reason: line(cluster.Reason, tokenLength), Message: line(cluster.Message, messageLength),
 			Cause: line(cluster.Cause, itemLength),
 		})
 	}
@@ -88,8 +87,8 @@ var (
 	}
 )
 
-// hasGroups says whether a seed speaks of the groups of a set: those of its rollout, and rest. Another
-// status is none, however new it says it is.
+// hasGroups says whether a status has the groups of a set: those of its rollout, and rest. A status with other groups
+// does not count, even if its generation is the newest.
 func hasGroups(spec *v1.AddonSetSpec, said []v1.GroupStatus) bool {
 	var groups []v1.RolloutGroup
 	if spec.Rollout != nil {
@@ -118,7 +117,7 @@ func counts(said *v1.ClusterCounts) *v1.ClusterCounts {
 	}
 }
 
-// line is one line of at most so many bytes.
+// line is one line of at most this many bytes.
 func line(said string, most int) string {
 	said = text.Line(said[:min(len(said), 4*most)])
 	if len(said) <= most {
@@ -127,9 +126,9 @@ func line(said string, most int) string {
 	return text.Cut(said, most-len("…"))
 }
 
-// revision is one that can stand in the gate's annotation; anything else is none.
+// revision is one that is allowed in the gate's annotation; any other is dropped.
 func revision(said string) string {
-	if len(said) > wordLength {
+	if len(said) > tokenLength {
 		return ""
 	}
 	for _, char := range []byte(said) {

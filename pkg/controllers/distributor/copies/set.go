@@ -14,61 +14,59 @@ type Set struct {
 	UID types.UID
 	// Generation of the set on the master.
 	Generation int64
-	// Created is when the set was.
+	// Created is the set's creation time.
 	Created metav1.Time
-	// Spec is what is copied, with its Digest; nil: the present one is refused, and the last good copy
-	// stays as it is.
+	// Spec is the copied spec, with its Digest; nil: the present one is refused, and the last good copy stays as it is.
 	Spec   *v1.AddonSetSpec
 	Digest string
-	// Pass is the one in which the set, or a catalogue that it depends on, changed last.
-	Pass int64
+	// Run numbers the reconciliation in which the set, or a catalogue that it depends on, last changed.
+	Run int64
 }
 
-// Order is what package fleet wants of one copy, besides what is in it.
+// Order is package fleet's order for one copy, in addition to its content.
 type Order struct {
 	// UID of the set; an order for another one does not count.
 	UID types.UID
-	// Generation of the set that was decided on: a gate counts groups, and is for those of that one.
+	// Generation of the set that the decision was about: a gate counts the groups of that one.
 	Generation int64
-	// Gate for the seed; empty: the one that the copy has.
+	// Gate for the seed; empty: the copy's present one.
 	Gate string
 	// RemovalApproved is annotation removal-approved for the seed.
 	RemovalApproved string
-	// LeaveOut is annotation leave-out; empty: none, or one that can't be read.
+	// LeaveOut is annotation leave-out; empty if there is none, or it can't be read.
 	LeaveOut string
 	// Delete says that the set is being deleted.
 	Delete bool
 }
 
-// Row is what is known of one copy.
+// Row is the state of one copy.
 type Row struct {
-	// UID of the set that was wanted when this was read.
+	// UID of the set that was wanted when the copy was read.
 	UID types.UID
 	// There says that the copy exists.
 	There bool
 	// Gone says that the copy was ordered to be deleted and does not exist any more.
 	Gone bool
-	// Synced says that Status speaks of the set and the catalogues that the master has.
+	// Synced says that Status is about the set and the catalogues that the master has.
 	Synced bool
-	// Pass is that of the set that was wanted.
-	Pass int64
-	// RemovalApproved is the copy's, and Confirmed says that it was ordered to be deleted; both where it
-	// is marked.
+	// Run is that of the wanted set.
+	Run int64
+	// RemovalApproved is the copy's, and Confirmed says that it was ordered to be deleted; both only if it is marked.
 	RemovalApproved string
 	Confirmed       bool
-	// Status is what the seed says, cut.
+	// Status is the seed's status, limited.
 	Status v1.AddonSetStatus
-	// Failure says why the copy is not as it should be, or can't be read; empty: it is.
+	// Failure says why the copy is not as it should be, or can't be read; empty if it is.
 	Failure string
 }
 
-// State is what the worker of a seed knows of all copies.
+// State is the state of all copies on a seed.
 type State struct {
 	Seed string
-	// Reached says that the seed answered; else Problem says why not.
+	// Reached says that the seed answered; otherwise Problem says why not.
 	Reached bool
 	Problem string
 	At      time.Time
-	// Rows by name of the set; nil: not known.
+	// Rows by name of the set; nil if unknown.
 	Rows map[string]Row
 }

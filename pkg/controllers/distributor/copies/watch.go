@@ -5,31 +5,31 @@ import (
 	"time"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/remote"
+	"github.com/trellis-addons/trellis/pkg/clusters/remote"
 )
 
 const (
-	// watchFor is how long one watch lasts; the next one goes on from its last event.
+	// watchFor is how long one watch lasts; the next one continues from its last event.
 	watchFor = 5 * time.Minute
-	// watchAtLeast is how long a server lets a watch last that it was asked for. One that ends sooner is broken, however orderly: so ends
-	// that of a server which is shut down, and what comes up in its place may have an earlier state.
+	// watchAtLeast is how long a server lets a requested watch last. One that ends sooner is broken, even if it ends
+	// without an error: a server that shuts down ends watches in this way, and its successor may have an earlier state.
 	watchAtLeast = watchFor - 5*time.Second
 )
 
-// EndedError: the seed ended a watch before its time.
+// EndedError: the seed ended a watch before its timeout.
 type EndedError struct{}
 
-func (e *EndedError) Error() string { return "the seed's API server ended a watch before its time" }
+func (e *EndedError) Error() string { return "the seed's API server ended a watch before its timeout" }
 
 // Forget has all copies read again.
 func (k *Keeper) Forget() { clear(k.found) }
 
-// Unlist has the copies count as not listed: Follow begins wherever the seed is then.
+// Unlist has the copies count as not listed: Follow then begins at the seed's present state.
 func (k *Keeper) Unlist() { k.listed, k.from = false, "" }
 
-// Follow watches the copies from where List ended, until the context ends or the watch breaks: then what
-// is known of the seed may be of a time that it does not know any more. Where List was not called, it begins
-// wherever the seed is. wake is called after each change, and must not block.
+// Follow watches the copies from where List ended, until the context ends or the watch breaks: then the memory of the
+// seed may be of a state that the seed has lost. If List was not called, it begins at the seed's present state. It
+// calls wake after each change, which must not block.
 func (k *Keeper) Follow(server *remote.Client, wake func()) func(ctx context.Context) error {
 	path := "/apis/" + v1.GroupVersion.String() + "/namespaces/" + k.namespace + "/addonsets"
 	from := k.from

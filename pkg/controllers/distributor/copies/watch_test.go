@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/trellis-addons/trellis/pkg/remote"
+	"github.com/trellis-addons/trellis/pkg/clusters/remote"
 )
 
 // An API server that is shut down ends its watches in order. Red when the next one goes on where that ended: a seed that was restored

@@ -19,23 +19,22 @@ import (
 // managedBy is the value of our managed-by label.
 const managedBy = "distributor"
 
-// notOursError: an AddonSet of that name exists on the seed, and nothing on it is ours.
+// notOursError: an AddonSet of that name exists on the seed, without any of our marks.
 type notOursError struct{ name string }
 
 func (e *notOursError) Error() string {
-	return fmt.Sprintf("AddonSet %q exists on the seed and is not ours: delete it there", e.name)
+	return fmt.Sprintf("AddonSet %q exists on the seed and is not a copy by the master: delete it there", e.name)
 }
 
 // unmarkedError: the set is refused, and its copy is not as it was written.
 type unmarkedError struct{ name string }
 
 func (e *unmarkedError) Error() string {
-	return fmt.Sprintf("the copy of AddonSet %q was changed on the seed, and what it was is not known, for the present spec is refused: "+
-		"mend it", e.name)
+	return fmt.Sprintf("the copy of AddonSet %q was changed on the seed and can't be restored, since the set's present spec is refused: "+
+		"correct that", e.name)
 }
 
-// CarryOut brings the copies to what is wanted and ordered. failed is told, by name, what can't be
-// done.
+// CarryOut makes the copies as wanted and ordered. It calls failed, by name, for each failure.
 func (k *Keeper) CarryOut(ctx context.Context, wanted map[string]*Set, orders map[string]Order, failed func(name string, err error)) {
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
 		set, order := wanted[name], orders[name]
@@ -45,7 +44,7 @@ func (k *Keeper) CarryOut(ctx context.Context, wanted map[string]*Set, orders ma
 		var err error
 		switch {
 		case set.Spec == nil && k.found[name] != nil && !k.found[name].marked:
-			err = &unmarkedError{name} // nothing of it is marked anew
+			err = &unmarkedError{name} // no part of it is marked again
 		case order.Delete:
 			err = k.remove(ctx, name, set, order)
 		default:
@@ -58,22 +57,22 @@ func (k *Keeper) CarryOut(ctx context.Context, wanted map[string]*Set, orders ma
 	}
 }
 
-// bring creates or replaces a copy where it differs.
+// bring creates a copy, or replaces it if it differs.
 func (k *Keeper) bring(ctx context.Context, name string, set *Set, order Order) error {
 	have := k.found[name]
 	switch {
-	case have == nil && set.Spec == nil: // there is no good one to keep
+	case have == nil && set.Spec == nil: // there is no valid one to keep
 		return nil
 	case have == nil:
 		return k.create(ctx, name, set, order)
-	case k.stands(name, set, order, have):
+	case k.isCurrent(name, set, order, have):
 		return nil
 	}
 	return k.replace(ctx, name, set, order)
 }
 
-// stands says whether a copy is as it should be, but for what is the seed's.
-func (k *Keeper) stands(name string, set *Set, order Order, have *found) bool {
+// isCurrent says whether a copy is as it should be, ignoring the seed's fields.
+func (k *Keeper) isCurrent(name string, set *Set, order Order, have *found) bool {
 	if set.Spec != nil && have.content != k.contentOf(name, set.Digest) {
 		return false
 	}
@@ -84,7 +83,7 @@ func labels() map[string]string {
 	return map[string]string{v1.LabelRole: v1.RoleCopy, v1.LabelManagedBy: managedBy}
 }
 
-// annotations are those of a copy: what is there now, or nil, gives those of a set that is refused.
+// annotations are the wanted ones of a copy. For a refused set they are taken from the present copy: have, or nil.
 func (k *Keeper) annotations(name string, set *Set, order Order, have *found) map[string]string {
 	object := &v1.AddonSet{ObjectMeta: metav1.ObjectMeta{Namespace: k.namespace, Name: name, Annotations: map[string]string{
 		v1.AnnotationDigest: set.Digest, v1.AnnotationSeed: k.seed,
@@ -98,12 +97,12 @@ func (k *Keeper) annotations(name string, set *Set, order Order, have *found) ma
 	if order.Delete {
 		confirmed = name
 	}
-	if have != nil { // what others wrote is nothing to keep
-		if set.Spec == nil || k.believed[name].digest == set.Digest { // an edit may bring other groups: they are judged anew
+	if have != nil { // texts of other clients are not kept
+		if set.Spec == nil || k.believed[name].digest == set.Digest { // an edit may have other groups: they are evaluated again
 			gate = cmp.Or(gate, k.believed[name].gate)
 		}
 		if order.UID == "" {
-			removal, confirmed = k.believed[name].removal, k.believed[name].confirmed // a deletion has no way back
+			removal, confirmed = k.believed[name].removal, k.believed[name].confirmed // a deletion can't be reversed
 			leaveOut = k.believed[name].leaveOut
 		}
 	}
@@ -131,7 +130,7 @@ func (k *Keeper) create(ctx context.Context, name string, set *Set, order Order)
 		Spec: *set.Spec.DeepCopy(),
 	}
 	err := k.client.Create(ctx, object)
-	if apierrors.IsAlreadyExists(err) { // somebody took our labels off, or it is not ours
+	if apierrors.IsAlreadyExists(err) { // another client removed our labels, or it is not ours
 		return k.replace(ctx, name, set, order)
 	}
 	if err != nil {
@@ -140,10 +139,10 @@ func (k *Keeper) create(ctx context.Context, name string, set *Set, order Order)
 	return k.settle(ctx, object, set)
 }
 
-// replaceTries is how often a copy is replaced that the seed's status writes change meanwhile.
+// replaceTries is how often a copy is replaced while the seed's status writes change it.
 const replaceTries = 4
 
-// replace writes all of a copy but what is the seed's: finalizers and status.
+// replace writes the whole copy except for the seed's fields: finalizers and status.
 func (k *Keeper) replace(ctx context.Context, name string, set *Set, order Order) (err error) {
 	for range replaceTries {
 		live, failed := k.read(ctx, name)
@@ -175,14 +174,14 @@ func (k *Keeper) replace(ctx context.Context, name string, set *Set, order Order
 	return err
 }
 
-// isOurs says whether the distributor wrote an object: one of its labels or a mark stands.
+// isOurs says whether the distributor wrote an object: it has one of its labels or a mark.
 func isOurs(live *v1.AddonSet) bool {
 	return live.Labels[v1.LabelRole] == v1.RoleCopy || live.Labels[v1.LabelManagedBy] == managedBy ||
 		live.Annotations[v1.AnnotationMark] != ""
 }
 
-// settle takes down what was written, and marks what the seed stores where that differs from what it
-// was sent, as with a default of its CRD.
+// settle stores the written copy, and marks the content that the seed stores if it differs from the sent one, for
+// example by a default of its CRD.
 func (k *Keeper) settle(ctx context.Context, object *v1.AddonSet, set *Set) error {
 	if err := k.note(object); err != nil {
 		return err
@@ -206,14 +205,14 @@ func (k *Keeper) settle(ctx context.Context, object *v1.AddonSet, set *Set) erro
 	return k.note(object)
 }
 
-// remove has the copy of a set deleted: it says so first, in what is marked.
+// remove deletes the copy of a set: first it writes so into the marked annotations.
 func (k *Keeper) remove(ctx context.Context, name string, set *Set, order Order) error {
 	have := k.found[name]
 	if have == nil {
 		if k.gone[set.UID] {
 			return nil
 		}
-		live, err := k.read(ctx, name) // nothing but an answer counts
+		live, err := k.read(ctx, name) // only an answer of the seed counts
 		if err != nil {
 			return err
 		}
@@ -223,7 +222,7 @@ func (k *Keeper) remove(ctx context.Context, name string, set *Set, order Order)
 		}
 		have = k.found[name]
 	}
-	if !k.stands(name, set, order, have) {
+	if !k.isCurrent(name, set, order, have) {
 		if err := k.replace(ctx, name, set, order); err != nil {
 			return err
 		}

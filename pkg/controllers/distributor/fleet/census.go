@@ -8,21 +8,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
 )
 
 // NewCensus counts the AddonSets of a platform namespace by state, once leads is closed.
 func NewCensus(sets client.Reader, namespace string, leads <-chan struct{}) *loop.Census {
 	description := prometheus.NewDesc("trellis_sets",
-		"AddonSets by how they are carried out on all seeds together, and the reason of their condition Ready.", loop.CensusLabels, nil)
+		"AddonSets by their state on all seeds together, and the reason of their condition Ready.", loop.CensusLabels, nil)
 	return loop.NewCensus(description, leads, func(ctx context.Context, visit func([]metav1.Condition)) error {
-		list := &v1.AddonSetList{}
-		if err := sets.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
-			return err
-		}
-		for i := range list.Items {
-			visit(list.Items[i].Status.Conditions)
-		}
-		return nil
+		each := func(one *v1.AddonSet) { visit(one.Status.Conditions) }
+		return loop.EachOf(ctx, sets, &v1.AddonSetList{}, each, client.InNamespace(namespace))
 	})
 }

@@ -10,15 +10,15 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/conditions"
-	"github.com/trellis-addons/trellis/pkg/rollout"
-	"github.com/trellis-addons/trellis/pkg/text"
+	"github.com/trellis-addons/trellis/pkg/base/conditions"
+	"github.com/trellis-addons/trellis/pkg/base/text"
+	"github.com/trellis-addons/trellis/pkg/fleet/rollout"
 )
 
-// told is what was told of a set.
-type told struct {
+// reported has the reported parts of a set's status.
+type reported struct {
 	trouble conditions.Reported
-	// revision that began, groups of it that opened, and whether it is everywhere.
+	// revision is the one that began, opened are its opened groups, and complete says whether it is everywhere.
 	revision string
 	opened   map[string]bool
 	complete bool
@@ -29,9 +29,9 @@ type told struct {
 // news is one event.
 type news struct{ kind, reason, message string }
 
-// toldIn is what a status says already, so that a new process repeats nothing.
-func toldIn(status *v1.AddonSetStatus) told {
-	found := told{trouble: conditions.ReportedIn(status.Conditions), revision: status.Revision, opened: map[string]bool{}}
+// reportedIn are the reported parts according to a status, so that a new process repeats nothing.
+func reportedIn(status *v1.AddonSetStatus) reported {
+	found := reported{trouble: conditions.ReportedIn(status.Conditions), revision: status.Revision, opened: map[string]bool{}}
 	for _, group := range status.Groups {
 		found.opened[group.Name] = hasOpened(group.State)
 	}
@@ -44,8 +44,8 @@ func hasOpened(state v1.GroupState) bool {
 	return state != v1.GroupWaiting && state != v1.GroupAwaitingApproval
 }
 
-// open notes which groups opened, and gives the names of those that are open and were not before.
-func (t *told) open(groups []v1.GroupStatus) (now []string) {
+// open notes which groups opened, and returns the names of newly opened ones.
+func (t *reported) open(groups []v1.GroupStatus) (now []string) {
 	for _, group := range groups {
 		if group.State == v1.GroupOpen && !t.opened[group.Name] {
 			now = append(now, group.Name)
@@ -55,10 +55,9 @@ func (t *told) open(groups []v1.GroupStatus) (now []string) {
 	return now
 }
 
-// update gives what is new in a status. While seeds are awaited their revisions come and go, so
-// nothing is told of a revision then, nor while the set is paused. That seeds are behind is a warning once
-// one had its time.
-func (t *told) update(status *v1.AddonSetStatus, fleet *rollout.Fleet) []news {
+// update returns the events of a status. While seeds are awaited their revisions vary, so no revision is reported
+// then, nor while the set is paused. That seeds are behind is a warning once one has used up its time.
+func (t *reported) update(status *v1.AddonSetStatus, fleet *rollout.Fleet) []news {
 	var found []news
 	normal := func(reason, format string, arguments ...any) {
 		found = append(found, news{corev1.EventTypeNormal, reason, fmt.Sprintf(format, arguments...)})
@@ -66,8 +65,8 @@ func (t *told) update(status *v1.AddonSetStatus, fleet *rollout.Fleet) []news {
 	ready, isTrouble := t.trouble.Update(status.Conditions)
 	isReady := ready != nil && ready.Status == metav1.ConditionTrue
 	hasLasted := t.grow(ready, fleet)
-	mayTell := len(fleet.Awaited) == 0 && (ready == nil || ready.Reason != v1.ReasonPaused)
-	if mayTell {
+	mayReport := len(fleet.Awaited) == 0 && (ready == nil || ready.Reason != v1.ReasonPaused)
+	if mayReport {
 		t.roll(status, normal)
 	}
 	switch {
@@ -82,11 +81,11 @@ func (t *told) update(status *v1.AddonSetStatus, fleet *rollout.Fleet) []news {
 	return found
 }
 
-// roll tells of a revision that begins, and of groups that open.
-func (t *told) roll(status *v1.AddonSetStatus, normal func(reason, format string, arguments ...any)) {
+// roll reports a revision that begins, and groups that open.
+func (t *reported) roll(status *v1.AddonSetStatus, normal func(reason, format string, arguments ...any)) {
 	if status.Revision != "" && status.Revision != t.revision {
-		*t = told{trouble: t.trouble, revision: status.Revision, opened: map[string]bool{}, young: t.young}
-		normal(v1.EventRolloutStarted, "revision %s begins to roll", t.revision)
+		*t = reported{trouble: t.trouble, revision: status.Revision, opened: map[string]bool{}, young: t.young}
+		normal(v1.EventRolloutStarted, "revision %s begins to roll out", t.revision)
 	}
 	if status.Revision != t.revision {
 		return
@@ -96,8 +95,8 @@ func (t *told) roll(status *v1.AddonSetStatus, normal func(reason, format string
 	}
 }
 
-// grow notes whether seeds are behind and have time left, and says whether they had and are still behind.
-func (t *told) grow(ready *metav1.Condition, fleet *rollout.Fleet) (hasLasted bool) {
+// grow notes whether seeds are behind and have time left, and says whether their time ended while they are still behind.
+func (t *reported) grow(ready *metav1.Condition, fleet *rollout.Fleet) (hasLasted bool) {
 	isBehind, wasYoung := ready != nil && ready.Reason == v1.ReasonSeedsBehind, t.young
 	t.young = isBehind && len(fleet.Awaited) > 0 && len(fleet.LeftOut) == 0
 	return isBehind && wasYoung && !t.young
@@ -106,7 +105,7 @@ func (t *told) grow(ready *metav1.Condition, fleet *rollout.Fleet) (hasLasted bo
 // announce reports events, and trouble in the log too.
 func (d *Director) announce(ctx context.Context, object *v1.AddonSet, all []news) {
 	for _, one := range all {
-		ctrl.LoggerFrom(ctx).Info("told of a set", "reason", one.reason, "message", one.message)
+		ctrl.LoggerFrom(ctx).Info("wrote an event about a set", "reason", one.reason, "message", one.message)
 		d.recorder.Eventf(object, nil, one.kind, one.reason, "RollOut", "%s", text.Message(one.message))
 	}
 }

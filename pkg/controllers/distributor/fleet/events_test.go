@@ -8,12 +8,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/conditions"
-	"github.com/trellis-addons/trellis/pkg/rollout"
+	"github.com/trellis-addons/trellis/pkg/base/conditions"
+	"github.com/trellis-addons/trellis/pkg/fleet/rollout"
 )
 
 // Red when nobody hears that a rollout began, opened a group, halted or ended, or hears it again with each status.
-func TestWhatIsToldOfARollout(t *testing.T) {
+func TestWhatIsReportedOfARollout(t *testing.T) {
 	status := func(revision, reason string, groups ...v1.GroupState) *v1.AddonSetStatus {
 		made := &v1.AddonSetStatus{Revision: revision}
 		for i, state := range groups {
@@ -26,7 +26,7 @@ func TestWhatIsToldOfARollout(t *testing.T) {
 		conditions.Set(&made.Conditions, ready)
 		return made
 	}
-	t1 := toldIn(&v1.AddonSetStatus{})
+	t1 := reportedIn(&v1.AddonSetStatus{})
 	for _, step := range []struct {
 		why     string
 		status  *v1.AddonSetStatus
@@ -62,14 +62,14 @@ func TestWhatIsToldOfARollout(t *testing.T) {
 			if isWarning := one.kind == "Warning"; isWarning != isTrouble {
 				t.Errorf("%s: %s is of type %s", step.why, one.reason, one.kind)
 			}
-			if one.reason == v1.EventCompleted && !strings.HasSuffix(one.message, " is left to move: why") {
+			if one.reason == v1.EventCompleted && !strings.HasSuffix(one.message, " has no cluster left to move: why") {
 				t.Errorf("%s: it says %q", step.why, one.message)
 			}
 		}
 		if got := strings.Join(reasons, " "); got != step.want {
 			t.Errorf("%s: told %q, want %q", step.why, got, step.want)
 		}
-		again := toldIn(step.status)
+		again := reportedIn(step.status)
 		if repeated := again.update(step.status, fleet); len(repeated) > 0 {
 			t.Errorf("%s: a new process tells %v again", step.why, repeated)
 		}
@@ -92,7 +92,7 @@ func TestSeedsThatAreBehindAreAWarningOnceThatLasts(t *testing.T) {
 		"a Secret is missing":      {[]*rollout.Fleet{young, heard, heard}, "Normal Warning"},
 		"it was so from the start": {[]*rollout.Fleet{late, late}, "Warning"},
 	} {
-		t1 := toldIn(&v1.AddonSetStatus{})
+		t1 := reportedIn(&v1.AddonSetStatus{})
 		var kinds []string
 		for _, fleet := range test.fleets {
 			for _, one := range t1.update(behind, fleet) {

@@ -14,36 +14,36 @@ import (
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/copies"
 )
 
-// gatherAfter is how long changes are gathered.
+// gatherAfter is how long changes are collected.
 const gatherAfter = 100 * time.Millisecond
 
-// Finding is what a pass found out about one set.
+// Finding is the distributor's finding about one set.
 type Finding struct {
 	Name       types.NamespacedName
 	Generation int64
-	// Refusal is why the present spec is not copied, with its reason; empty where it is.
+	// Refusal is why the present spec is not copied, with its reason; empty if it is.
 	Reason, Refusal string
-	// Pass is the one in which the set, or a catalogue that it depends on, changed last: what was found
-	// on seeds before does not speak of it.
-	Pass int64
+	// Run numbers the reconciliation in which the set, or a catalogue that it depends on, last changed: earlier
+	// findings from seeds are not about it.
+	Run int64
 	// Catalogues is the digest of the merged catalogues that the set depends on.
 	Catalogues string
 	// SecretProblems say which Secrets with values are not copied.
 	SecretProblems []string
-	// SecretWarnings say which Secrets it may use only since it used them before.
+	// SecretWarnings say which Secrets it may use only because it used them before.
 	SecretWarnings []string
 }
 
-// ledger has what passes and workers found.
+// ledger has the results of reconciliations and workers.
 type ledger struct {
 	mutex sync.Mutex
 	now   func() time.Time
 	sets  map[types.UID]Finding
-	// seeds are listed, in the order of the last pass.
+	// seeds are listed, in the order of the last reconciliation.
 	seeds  []string
 	states map[string]copies.State
-	// since has, by set and seed, when the row was synced and the seed reached last, or was first waited for. Of
-	// one that stands it is of no interest: it is brought up to date when that ends.
+	// since has, by set and seed, when the row was last synced and the seed reached, or when the wait for it began.
+	// While the row is synced the time is not used: it is updated when that ends.
 	since map[types.UID]map[string]time.Time
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
@@ -59,7 +59,7 @@ func (l *ledger) attach(_ context.Context, queue workqueue.TypedRateLimitingInte
 	return nil
 }
 
-// Passed records what a pass found out about all sets, and which seeds exist.
+// Passed records the distributor's findings about all sets, and which seeds exist.
 func (l *ledger) Passed(sets map[types.UID]Finding, seeds []string) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -73,7 +73,7 @@ func (l *ledger) Passed(sets map[types.UID]Finding, seeds []string) {
 		since[uid] = map[string]time.Time{}
 		for _, seed := range seeds {
 			since[uid][seed] = l.now()
-			if at, ok := l.since[uid][seed]; ok && !l.stands(uid, seed) {
+			if at, ok := l.since[uid][seed]; ok && !l.isCurrent(uid, seed) {
 				since[uid][seed] = at
 			}
 		}
@@ -84,8 +84,7 @@ func (l *ledger) Passed(sets map[types.UID]Finding, seeds []string) {
 	}
 }
 
-// SeedChanged records what a worker found, if its seed still exists. Of a seed that does not answer
-// the last rows stay.
+// SeedChanged records a worker's result, if its seed still exists. The last rows of a seed that does not answer stay.
 func (l *ledger) SeedChanged(state copies.State) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -101,8 +100,8 @@ func (l *ledger) SeedChanged(state copies.State) {
 		state.Rows = before.Rows
 	}
 	for uid := range l.sets {
-		if l.stands(uid, state.Seed) {
-			l.since[uid][state.Seed] = l.now() // until now
+		if l.isCurrent(uid, state.Seed) {
+			l.since[uid][state.Seed] = l.now() // synced until now
 		}
 	}
 	l.states[state.Seed] = state
@@ -114,15 +113,15 @@ func (l *ledger) SeedChanged(state copies.State) {
 	}
 }
 
-// stands says whether a seed was reached last and its row was synced.
-func (l *ledger) stands(uid types.UID, seed string) bool {
+// isCurrent says whether the seed is reached and its row is synced.
+func (l *ledger) isCurrent(uid types.UID, seed string) bool {
 	set, state := l.sets[uid], l.states[seed]
 	return state.Reached && isSynced(state.Rows[set.Name.Name], uid, set)
 }
 
-// isSynced says whether a row speaks of the present set and catalogues.
+// isSynced says whether a row is about the present set and catalogues.
 func isSynced(row copies.Row, uid types.UID, set Finding) bool {
-	return row.UID == uid && row.Synced && row.Pass >= set.Pass
+	return row.UID == uid && row.Synced && row.Run >= set.Run
 }
 
 func (l *ledger) ask(known Finding) {
@@ -131,7 +130,7 @@ func (l *ledger) ask(known Finding) {
 	}
 }
 
-// facts are what is known of one set.
+// facts are the facts about one set.
 type facts struct {
 	Finding
 	uid   types.UID
@@ -139,11 +138,10 @@ type facts struct {
 	seeds []seedFacts
 }
 
-// seedFacts are what is known of a set on one seed.
+// seedFacts are the facts about a set on one seed.
 type seedFacts struct {
 	name string
-	// heard says that the seed was spoken to since the start of this process; problem is why it can't be
-	// reached now.
+	// heard says that the seed has answered since the start of this process; problem is why it can't be reached now.
 	heard, reached bool
 	problem        string
 	since          time.Time
@@ -151,7 +149,7 @@ type seedFacts struct {
 	synced         bool
 }
 
-// facts are what is known of a set; false before a pass saw the generation.
+// facts are the facts about a set; false before the distributor has read the generation.
 func (l *ledger) facts(object *v1.AddonSet) (facts, bool) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

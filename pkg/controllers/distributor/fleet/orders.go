@@ -6,32 +6,32 @@ import (
 	"time"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/budget"
+	"github.com/trellis-addons/trellis/pkg/base/budget"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/copies"
-	"github.com/trellis-addons/trellis/pkg/rollout"
+	"github.com/trellis-addons/trellis/pkg/fleet/rollout"
 )
 
-// decision is how a set stands on all seeds, and what their workers are to do.
+// decision has the state of a set on all seeds, and the orders for their workers.
 type decision struct {
 	fleet rollout.Fleet
-	// counted are the seeds whose rows count: in all that is told, and all that is decided.
+	// counted are the seeds whose rows count, for all reports and decisions.
 	counted  map[string]bool
 	revision string
 	removal  *v1.PendingRemoval
-	// approval is why annotation approve is not carried out; nil: it is, or there is none.
+	// approval is why annotation approve is not carried out; nil if it is, or there is none.
 	approval error
-	// leaveOut are the clusters of annotation leave-out, and leaveOutProblem why it can't be read; nil: it can.
+	// leaveOut are the clusters of annotation leave-out, and leaveOutProblem why it can't be read; nil if it can.
 	leaveOut        rollout.LeaveOut
 	leaveOutProblem error
 	orders          map[string]copies.Order
 	// deleting says that the copies are ordered to be deleted; gone that none is left.
 	deleting, gone bool
-	// recheck is when a seed is left out if nothing comes; 0: never.
+	// recheck is the delay after which a seed is left out if it does not report; 0: never.
 	recheck time.Duration
 }
 
-// decide is pure. Where spec.rollout can't be read, which the refusal of the set tells, no gate changes
-// and no seed counts, but what is deleted goes on. So it is where the cache has a stub of the set.
+// decide is pure. If spec.rollout can't be read, which the refusal of the set reports, no gate changes and no seed
+// counts, but a deletion continues. The same applies if the cache has a stub of the set.
 func decide(set *v1.AddonSet, f *facts) decision {
 	d := decision{counted: map[string]bool{}, orders: map[string]copies.Order{}}
 	d.deleting = set.DeletionTimestamp != nil && (isConfirmed(set) || begun(f) || madeNothing(f))
@@ -59,8 +59,8 @@ func decide(set *v1.AddonSet, f *facts) decision {
 	return d
 }
 
-// settled says whether every seed was heard since the start of this process, or waited for: gates
-// would go down and up again otherwise.
+// settled says whether every seed was heard since the start of this process, or awaited long enough: gates would
+// otherwise close and open again.
 func settled(f *facts, strategy rollout.Strategy) bool {
 	for i := range f.seeds {
 		if !f.seeds[i].heard && f.now.Sub(f.seeds[i].since) < strategy.ProgressDeadline() {
@@ -95,8 +95,8 @@ func rowsOf(f *facts) []rollout.Row {
 	return rows
 }
 
-// order makes the orders for the seeds that were heard, and for all once copies are to go. By a stub, which may lack annotations, copies
-// stay as they are.
+// order computes the orders for the seeds that were heard, and for all once copies must be deleted. For a stub, which
+// may lack annotations, copies stay as they are.
 func (d *decision) order(set *v1.AddonSet, f *facts, settled bool) {
 	gated := map[string]bool{}
 	for _, seed := range d.fleet.Gated {
@@ -118,8 +118,8 @@ func (d *decision) order(set *v1.AddonSet, f *facts, settled bool) {
 	}
 }
 
-// approvedRemoval is the seed's own word, once annotation removal-approved of the set has it. It stays on the copy for as long as the
-// set has the annotation, since the seed shows none when it is done.
+// approvedRemoval is the seed's own token, once annotation removal-approved of the set has it. It stays on the copy
+// for as long as the set has the annotation, since the seed shows no token when the removals are done.
 func (d *decision) approvedRemoval(set *v1.AddonSet, seed *seedFacts) string {
 	approved := set.Annotations[v1.AnnotationRemovalApproved]
 	switch {
@@ -131,7 +131,7 @@ func (d *decision) approvedRemoval(set *v1.AddonSet, seed *seedFacts) string {
 	return seed.row.RemovalApproved
 }
 
-// unapproved are the seeds where removals wait although the set has annotation removal-approved: it has another word.
+// unapproved are the seeds where removals wait although the set has annotation removal-approved: it has another token.
 func (d *decision) unapproved(set *v1.AddonSet, f *facts) (seeds []string) {
 	approved := set.Annotations[v1.AnnotationRemovalApproved]
 	if approved == "" {
@@ -150,7 +150,7 @@ func isConfirmed(set *v1.AddonSet) bool {
 	return set.Annotations[v1.AnnotationConfirmDeletion] == set.Name
 }
 
-// begun says whether a copy was ordered to be deleted before: there is no way back.
+// begun says whether a copy was ordered to be deleted before: that can't be reversed.
 func begun(f *facts) bool {
 	for i := range f.seeds {
 		if f.seeds[i].row.Confirmed || f.seeds[i].row.Gone {
@@ -160,7 +160,7 @@ func begun(f *facts) bool {
 	return false
 }
 
-// madeNothing says whether the set has nothing on any seed, by rows that are known.
+// madeNothing says whether the set has nothing on any seed, by known rows.
 func madeNothing(f *facts) bool {
 	for i := range f.seeds {
 		seed := &f.seeds[i]

@@ -11,9 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/conditions"
-	"github.com/trellis-addons/trellis/pkg/rollout"
-	"github.com/trellis-addons/trellis/pkg/text"
+	"github.com/trellis-addons/trellis/pkg/base/conditions"
+	"github.com/trellis-addons/trellis/pkg/base/text"
+	"github.com/trellis-addons/trellis/pkg/fleet/rollout"
 )
 
 const (
@@ -59,7 +59,7 @@ func statusOf(set *v1.AddonSet, f *facts, d *decision) v1.AddonSetStatus {
 	return next
 }
 
-// startedAt is when the first seed began to roll the revision; times that can't be are left out.
+// startedAt is when the first seed began to roll the revision; impossible times are ignored.
 func startedAt(set *v1.AddonSet, f *facts, d *decision) *metav1.Time {
 	var first *metav1.Time
 	for i := range f.seeds {
@@ -80,14 +80,14 @@ func rowOf(seed *seedFacts) v1.SetSeedStatus {
 	row := v1.SetSeedStatus{Name: seed.name, Synced: seed.synced && seed.reached, Revision: said.Revision, Counts: said.Counts.DeepCopy()}
 	for _, group := range said.Groups {
 		if group.State != v1.GroupWaiting && group.State != v1.GroupAwaitingApproval {
-			row.Group = group.Name // the last one that is open, or was
+			row.Group = group.Name // the last one that is or was open
 		}
 	}
 	row.Message = text.Cut(text.Line(trouble(seed)), messageLength-len("…"))
 	return row
 }
 
-// trouble says what is wrong on a seed; empty: nothing.
+// trouble is the problem on a seed; empty if there is none.
 func trouble(seed *seedFacts) string {
 	switch {
 	case !seed.heard:
@@ -97,9 +97,9 @@ func trouble(seed *seedFacts) string {
 	case seed.row.Failure != "":
 		return seed.row.Failure
 	case !seed.synced && seed.row.There && seed.row.Status.ObservedGeneration == 0:
-		return "the seed does not carry the set out yet"
+		return "the seed does not act on the set yet"
 	case !seed.synced:
-		return "the set, or a catalogue that it depends on, is on its way"
+		return "the set, or a catalogue that it depends on, is not on the seed yet"
 	}
 	if said := meta.FindStatusCondition(seed.row.Status.Conditions, v1.ConditionReady); said != nil && said.Status != metav1.ConditionTrue {
 		return said.Reason + ": " + said.Message
@@ -112,12 +112,12 @@ func ready(set *v1.AddonSet, f *facts, d *decision, pending int32, listed []v1.S
 	condition := metav1.Condition{Type: v1.ConditionReady, Status: metav1.ConditionFalse, Reason: d.fleet.Reason, Message: d.fleet.Message}
 	switch {
 	case d.deleting:
-		condition.Reason, condition.Message = v1.ReasonRemoving, "what it made goes as spec.removal says; "+waitedFor(f)
+		condition.Reason, condition.Message = v1.ReasonRemoving, "its installations are removed as spec.removal says; "+waitedFor(f)
 		return condition
 	case f.Refusal != "":
 		condition.Reason, condition.Message = f.Reason, f.Refusal
 		if f.Reason == v1.ReasonInvalid || f.Reason == v1.ReasonSecretNotAllowed {
-			condition.Message += "; the seeds keep the last good copy"
+			condition.Message += "; the seeds keep the last valid copy"
 		}
 		return condition
 	case set.Spec.Paused:
@@ -132,8 +132,9 @@ func ready(set *v1.AddonSet, f *facts, d *decision, pending int32, listed []v1.S
 		}
 	}
 	if seeds := d.unapproved(set, f); len(seeds) > 0 {
-		notes = append(notes, fmt.Sprintf("what waits on %s is not what annotation %s approves: the token was shown for other removals, or "+
-			"the seed changed it since; status.removal.word has the present one", text.Names(seeds, seedsNamed), v1.AnnotationRemovalApproved))
+		notes = append(notes, fmt.Sprintf("annotation %s does not approve the removals that wait on %s: its token is for other removals, or "+
+			"the seed changed the token since; status.removal.word has the present "+
+			"one", v1.AnnotationRemovalApproved, text.Names(seeds, seedsNamed)))
 	}
 	if unknown := d.leaveOut.Unknown(listed); len(unknown) > 0 && d.knowsAll(listed) {
 		notes = append(notes, fmt.Sprintf("annotation %s names clusters that the set does not have: %s: correct or remove these names",
@@ -151,7 +152,7 @@ func ready(set *v1.AddonSet, f *facts, d *decision, pending int32, listed []v1.S
 	return condition
 }
 
-// knowsAll says whether seeds listed all clusters that are left out: none is on its way, and no list is cut.
+// knowsAll says whether seeds listed all clusters that are left out: no status is outdated, and no list is truncated.
 func (d *decision) knowsAll(listed []v1.SetClusterStatus) bool {
 	const most = 50
 	return len(d.fleet.Awaited)+len(d.fleet.LeftOut) == 0 && d.fleet.Counts.New == 0 && d.fleet.Counts.Selected > 0 && len(listed) < most
@@ -184,7 +185,7 @@ func deletionBlocked(set *v1.AddonSet, d *decision) metav1.Condition {
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, v1.ReasonRemoving, "its copies are deleted"
 	default:
 		condition.Status, condition.Reason = metav1.ConditionTrue, v1.ReasonNotConfirmed
-		condition.Message = fmt.Sprintf("it made installations, and lives on: annotate it with %s=%s, and what it made goes as spec.removal says",
+		condition.Message = fmt.Sprintf("it has installations, and stays in use: annotate it with %s=%s to remove them as spec.removal says",
 			v1.AnnotationConfirmDeletion, set.Name)
 	}
 	return condition

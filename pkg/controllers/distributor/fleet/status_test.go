@@ -76,8 +76,8 @@ func TestAStubOrdersNothingButADeletion(t *testing.T) {
 	if len(decided.orders) > 0 || decided.deleting {
 		t.Errorf("orders are %+v", decided.orders)
 	}
-	if told := statusOf(set, f, &decided).Conditions[0]; told.Reason != v1.ReasonTooLarge || told.Message != f.Refusal {
-		t.Errorf("it says %+v", told)
+	if reported := statusOf(set, f, &decided).Conditions[0]; reported.Reason != v1.ReasonTooLarge || reported.Message != f.Refusal {
+		t.Errorf("it says %+v", reported)
 	}
 	set.DeletionTimestamp, set.Annotations[v1.AnnotationConfirmDeletion] = &metav1.Time{Time: time.Unix(900, 0)}, set.Name
 	if decided = decide(set, f); !decided.orders["a"].Delete {
@@ -171,18 +171,18 @@ func TestASeedThatIsLeftOutCountsInNothing(t *testing.T) {
 	away.reached, away.problem = false, "no answer"
 	set := &v1.AddonSet{ObjectMeta: metav1.ObjectMeta{UID: "set", Name: "monitoring", CreationTimestamp: metav1.NewTime(time.Unix(50, 0))}}
 	f := &facts{uid: "set", seeds: []seedFacts{here, away}}
-	tell := func(after time.Duration) (*decision, v1.AddonSetStatus) {
+	report := func(after time.Duration) (*decision, v1.AddonSetStatus) {
 		f.now = time.Unix(1000, 0).Add(after)
 		decided := decide(set, f)
 		return &decided, statusOf(set, f, &decided)
 	}
 
-	_, status := tell(time.Minute)
+	_, status := report(time.Minute)
 	if status.Revision == "r2" || status.PendingCount != 13 || status.Removal.Count != 13 || status.Counts.Selected != 13 || len(status.Clusters) != 2 {
 		t.Errorf("while it is waited for: %+v", status)
 	}
 	both := status.Removal.Word
-	_, status = tell(time.Hour)
+	_, status = report(time.Hour)
 	if status.Revision != "r2" || status.PendingCount != 6 || len(status.Pending) != 1 || status.Pending[0].Clusters != 6 || status.Counts.Selected != 6 {
 		t.Errorf("it counts: %+v", status)
 	}
@@ -194,7 +194,7 @@ func TestASeedThatIsLeftOutCountsInNothing(t *testing.T) {
 	}
 	for word, approved := range map[string]string{"7-y": "", both: "6-x", status.Removal.Word: "6-x"} {
 		set.Annotations = map[string]string{v1.AnnotationRemovalApproved: word}
-		decided, _ := tell(time.Hour)
+		decided, _ := report(time.Hour)
 		if got := decided.orders["here"].RemovalApproved; got != approved {
 			t.Errorf("word %s approves %q here", word, got)
 		}
@@ -206,7 +206,7 @@ func TestASeedThatIsLeftOutCountsInNothing(t *testing.T) {
 
 // A seed's own admin shows another word for removals each time that it is asked. Red when that takes the approval of what waits on another
 // seed, or when the set's status does not name the seed.
-func TestASeedThatChangesItsWordTakesNoApprovalFromOthers(t *testing.T) {
+func TestASeedThatChangesItsTokenTakesNoApprovalFromOthers(t *testing.T) {
 	said := func(word string) copies.Row {
 		counts := v1.ClusterCounts{Selected: 6, Behind: 6}
 		return copies.Row{There: true, Status: v1.AddonSetStatus{
@@ -232,7 +232,7 @@ func TestASeedThatChangesItsWordTakesNoApprovalFromOthers(t *testing.T) {
 		if got := decided.orders["liar"].RemovalApproved; got != "" {
 			t.Errorf("round %d: what nobody was shown is approved: %q", round, got)
 		}
-		if message := status.Conditions[0].Message; !strings.Contains(message, "what waits on liar is not what") {
+		if message := status.Conditions[0].Message; !strings.Contains(message, "does not approve the removals that wait on liar") {
 			t.Errorf("round %d: %s", round, message)
 		}
 	}
@@ -244,9 +244,9 @@ func TestASeedIsWaitedForFromTheMomentItIsLost(t *testing.T) {
 	now := time.Unix(1000, 0)
 	name := types.NamespacedName{Namespace: "kubermatic", Name: "monitoring"}
 	set := &v1.AddonSet{ObjectMeta: metav1.ObjectMeta{UID: "set", Name: name.Name}}
-	passed := func(pass int64) map[types.UID]Finding { return map[types.UID]Finding{"set": {Name: name, Pass: pass}} }
-	said := func(pass int64) copies.State {
-		return copies.State{Seed: "a", Reached: true, Rows: map[string]copies.Row{name.Name: {UID: "set", Synced: true, Pass: pass, There: true}}}
+	passed := func(run int64) map[types.UID]Finding { return map[types.UID]Finding{"set": {Name: name, Run: run}} }
+	said := func(run int64) copies.State {
+		return copies.State{Seed: "a", Reached: true, Rows: map[string]copies.Row{name.Name: {UID: "set", Synced: true, Run: run, There: true}}}
 	}
 	l := &ledger{now: func() time.Time { return now }, states: map[string]copies.State{}}
 	since := func() time.Duration {
@@ -282,7 +282,7 @@ func TestASeedIsWaitedForFromTheMomentItIsLost(t *testing.T) {
 
 // Red when a name in annotation leave-out that no cluster of the set has is not told, when it is told while seeds may not have listed all that
 // are left out, and when an annotation that can't be read leaves anybody out or is not told.
-func TestNamesThatLeaveOutNobodyAreTold(t *testing.T) {
+func TestNamesThatLeaveOutNobodyAreReported(t *testing.T) {
 	counts := v1.ClusterCounts{Selected: 2, Sick: 1, Current: 1}
 	row := copies.Row{There: true, Status: v1.AddonSetStatus{
 		Revision: "r", Counts: &counts, Groups: []v1.GroupStatus{{Name: v1.GroupRest, Counts: counts}},
@@ -307,7 +307,7 @@ func TestNamesThatLeaveOutNobodyAreTold(t *testing.T) {
 		decided := decide(set, f)
 		status := statusOf(set, f, &decided)
 		message := status.Conditions[0].Message
-		if isTold := strings.Contains(message, v1.AnnotationLeaveOut); isTold != (test.has != "") || !strings.Contains(message, test.has) {
+		if isReported := strings.Contains(message, v1.AnnotationLeaveOut); isReported != (test.has != "") || !strings.Contains(message, test.has) {
 			t.Errorf("%s: %s", test.why, message)
 		}
 		if got := decided.orders["here"].LeaveOut; got != test.order {

@@ -13,11 +13,11 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 
-	"github.com/trellis-addons/trellis/pkg/conditions"
-	"github.com/trellis-addons/trellis/pkg/text"
+	"github.com/trellis-addons/trellis/pkg/base/conditions"
+	"github.com/trellis-addons/trellis/pkg/base/text"
 )
 
-// announceConflicts reports conflicts that the catalogue's status did not have before.
+// announceConflicts reports conflicts that are new in the catalogue's status.
 func (r *Reporter) announceConflicts(ctx context.Context, object *v1.AddonCatalogue, before []v1.CatalogueConflict) {
 	var fresh []v1.CatalogueConflict
 	for _, conflict := range object.Status.Conflicts {
@@ -35,7 +35,7 @@ func (r *Reporter) announceConflicts(ctx context.Context, object *v1.AddonCatalo
 	r.recorder.Eventf(object, nil, corev1.EventTypeWarning, v1.EventConflict, "Merge", "%s", text.Message(message))
 }
 
-// reportedOf is the trouble that this process, or else the status, reported last.
+// reportedOf is the trouble that this process reported last, or else the status has.
 func (r *Reporter) reportedOf(object *v1.AddonCatalogue) conditions.Reported {
 	if reported, known := r.reported.Load(client.ObjectKeyFromObject(object)); known {
 		return reported.(conditions.Reported)
@@ -54,11 +54,11 @@ func (r *Reporter) announceTrouble(ctx context.Context, object *v1.AddonCatalogu
 	if ready.Status == metav1.ConditionTrue {
 		kind = corev1.EventTypeNormal
 	}
-	ctrl.LoggerFrom(ctx).Info("told of a catalogue", "reason", ready.Reason, "message", ready.Message)
+	ctrl.LoggerFrom(ctx).Info("wrote an event about a catalogue", "reason", ready.Reason, "message", ready.Message)
 	r.recorder.Eventf(object, nil, kind, ready.Reason, "Distribute", "%s", ready.Message)
 }
 
-// leavingReason is the reason of condition Leaving; empty where there is none.
+// leavingReason is the reason of condition Leaving; empty if there is none.
 func leavingReason(object *v1.AddonCatalogue) string {
 	if found := meta.FindStatusCondition(object.Status.Conditions, v1.ConditionLeaving); found != nil {
 		return found.Reason
@@ -66,7 +66,7 @@ func leavingReason(object *v1.AddonCatalogue) string {
 	return ""
 }
 
-// announceLeaving reports what condition Leaving says, when its reason changes.
+// announceLeaving reports condition Leaving when its reason changes.
 func (r *Reporter) announceLeaving(object *v1.AddonCatalogue, before string) {
 	now := leavingReason(object)
 	if now == before || now == "" {

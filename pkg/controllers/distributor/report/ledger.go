@@ -15,26 +15,26 @@ import (
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/seed"
 )
 
-// How long status changes are gathered into one write. A refused spec is reported at once.
+// How long status changes are collected into one write. A refused spec is reported at once.
 const (
-	gatherAfterPass = 500 * time.Millisecond
+	gatherAfterRun  = 500 * time.Millisecond
 	gatherAfterSeed = 75 * time.Millisecond
 )
 
-// Findings are what a pass found out about one catalogue.
+// Findings are the distributor's findings about one catalogue.
 type Findings struct {
 	Name types.NamespacedName
-	// Generation is the present one, Read the one that counts. Waits says why there is a later one, of it or of what is generated
-	// from it; empty: there is none.
+	// Generation is the present one, Read the one that counts. Waits says why a later one, of it or of a catalogue
+	// generated from it, is not read yet; empty if there is none.
 	Generation, Read int64
 	Waits            string
-	// Refusal is why the present spec does not count, with its reason; empty where it does.
+	// Refusal is why the present spec does not count, with its reason; empty if it does.
 	Reason, Refusal string
 	// Kept says that the last valid spec is used in its place.
 	Kept bool
-	// Parent is the catalogue in git that this one was generated from; empty: none.
+	// Parent is the catalogue in git that this one was generated from; empty if there is none.
 	Parent string
-	// TooLarge names the merged add-ons that were refused, and says that there is no room for the catalogue.
+	// TooLarge names the merged add-ons that were refused, and says that the catalogue does not fit into memory.
 	TooLarge  []string
 	Conflicts []v1.CatalogueConflict
 	// Digests of the merged add-ons with a part of the catalogue.
@@ -42,20 +42,20 @@ type Findings struct {
 	// Secrets that its entries name, and their problems on the master.
 	Secrets        []string
 	SecretProblems map[string]string
-	// NotAllowed says which Secrets are not for it, SecretWarnings which are only since it used them before.
+	// NotAllowed says which Secrets it may not use, SecretWarnings which it may use only because it used them before.
 	NotAllowed, SecretWarnings []string
 	// Sources are those of its versions.
 	Sources []catalogue.SourceUse
-	// Leave are the versions that clusters have to leave; LeaveProblem is why it is unreadable.
+	// Leave are the versions that clusters must leave; LeaveProblem is why the annotation is unreadable.
 	Leave        catalogue.Leave
 	LeaveProblem string
 }
 
-// ledger has what passes and workers found, for the status controller.
+// ledger has the results of reconciliations and workers, for the status controller.
 type ledger struct {
 	mutex      sync.Mutex
 	catalogues map[types.UID]Findings
-	// seeds that exist, in the order of the last pass.
+	// seeds are the existing ones, in the order of the last reconciliation.
 	seeds []seed.State
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
@@ -71,7 +71,7 @@ func (l *ledger) attach(_ context.Context, queue workqueue.TypedRateLimitingInte
 	return nil
 }
 
-// Passed records what a pass found out about all catalogues, and which seeds exist.
+// Passed records the distributor's findings about all catalogues, and which seeds exist.
 func (l *ledger) Passed(catalogues map[types.UID]Findings, seeds []string) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -89,11 +89,11 @@ func (l *ledger) Passed(catalogues map[types.UID]Findings, seeds []string) {
 			l.ask(known, 0)
 			continue
 		}
-		l.ask(known, gatherAfterPass)
+		l.ask(known, gatherAfterRun)
 	}
 }
 
-// SeedChanged records what a worker found, if its seed still exists.
+// SeedChanged records a worker's result, if its seed still exists.
 func (l *ledger) SeedChanged(state seed.State) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -121,7 +121,7 @@ func (l *ledger) ask(known Findings, after time.Duration) {
 	}
 }
 
-// facts are what is known of a catalogue and all seeds; false before a pass saw the generation.
+// facts are the facts about a catalogue and all seeds; false before the distributor has read the generation.
 func (l *ledger) facts(object *v1.AddonCatalogue) (facts, bool) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

@@ -10,15 +10,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/base/text"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/seed"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/usage"
-	"github.com/trellis-addons/trellis/pkg/text"
 )
 
-// sourcesReady says whether the sources of the entries can be read: their Secrets on the master, and
-// their content, by checks of the seeds and by the installations there. It does not change Ready. What
-// it says stays until all seeds were asked, unless something is wrong.
+// sourcesReady says whether the sources of the entries can be read: their Secrets on the master, and their content,
+// by checks of the seeds and by the installations there. It does not change Ready. Without a problem, the condition
+// stays the same until all seeds were asked.
 func sourcesReady(object *v1.AddonCatalogue, f *facts) metav1.Condition {
 	if len(f.NotAllowed) > 0 {
 		return isFalse(v1.ConditionSourcesReady, v1.ReasonSecretNotAllowed, text.First(f.NotAllowed, secretsNamed))
@@ -52,32 +52,37 @@ func sourcesReady(object *v1.AddonCatalogue, f *facts) metav1.Condition {
 	}
 	said := "every source was found"
 	if checked.unrendered > 0 {
-		said += fmt.Sprintf("; not rendered, for lack of a cluster or of values: %d of %s",
+		said += fmt.Sprintf("; not rendered, since they need a cluster or values: %d of %s",
 			checked.unrendered, text.Count(len(f.Sources), "version"))
 	}
 	return isTrue(v1.ConditionSourcesReady, v1.ReasonSourcesReady, said)
 }
 
-// unchecked says that no seed checks sources, and which seeds don't answer; empty: one does, or not all seeds were asked yet.
+// unchecked says that no seed checks sources, or that none reported yet, and which seeds don't answer; empty if one does check, or
+// not all seeds were asked yet.
 func (f *facts) unchecked() string {
+	if len(f.checkers) > 0 || !f.asked {
+		return ""
+	}
+	message := "; no seed checks sources now"
+	if f.awaited > 0 {
+		message = "; the seeds have not reported on their checks yet"
+	}
 	var names []string
 	for i := range f.seeds {
 		if !f.seeds[i].Reached {
 			names = append(names, f.seeds[i].Name)
 		}
 	}
-	switch {
-	case len(f.checkers) > 0 || !f.asked:
-		return ""
-	case len(names) == 0:
-		return "; no seed checks sources now"
+	if len(names) > 0 {
+		message += ", and these seeds do not answer: " + text.Names(names, seedsNamed)
 	}
-	return "; no seed checks sources now, and these seeds don't answer: " + text.Names(names, seedsNamed)
+	return message
 }
 
-// checked is what the seeds found out about a catalogue's sources.
+// checked sums up the seeds' findings about a catalogue's sources.
 type checked struct {
-	// first is the first version with a fault, of which there are bad; reason is the worst of these.
+	// first is the first of the bad versions, those with a fault; reason is the worst of the faults.
 	first  string
 	bad    int
 	reason string
@@ -114,14 +119,14 @@ func (c *checked) faults() []string {
 	return []string{fmt.Sprintf("%s; and %d more", c.first, c.bad-1)}
 }
 
-// counts says whether a seed's report counts: the seed checks sources; or none does any more, and this is
-// the last that is known.
+// counts says whether a seed's report counts: the seed checks sources, or no seed does any more, and this is the last
+// known report.
 func (f *facts) counts(found seed.State) bool {
 	return found.Checks != nil && (slices.Contains(f.checkers, found.Name) || f.asked && len(f.checkers) == 0)
 }
 
-// verdict is what is known of a source, and whether it was rendered: by the seed that has to check it, or
-// else by another one that did before.
+// verdict is the finding about a source, and whether it was rendered: from the seed that must check it, or else from
+// another one that did earlier.
 func (f *facts) verdict(key string) (fault catalogue.SourceFault, rendered, known bool) {
 	checker := catalogue.CheckerOf(key, f.checkers)
 	for _, found := range f.seeds {
@@ -141,7 +146,7 @@ func (f *facts) verdict(key string) (fault catalogue.SourceFault, rendered, know
 	return fault, rendered, known
 }
 
-// secretTexts say which Secrets the seeds don't get, and why.
+// secretTexts say which Secrets are not copied to the seeds, and why.
 func secretTexts(f *facts) []string {
 	var texts []string
 	for _, name := range slices.Sorted(maps.Keys(f.SecretProblems)) {

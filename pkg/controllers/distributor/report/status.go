@@ -10,12 +10,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/budget"
+	"github.com/trellis-addons/trellis/pkg/base/budget"
+	"github.com/trellis-addons/trellis/pkg/base/conditions"
+	"github.com/trellis-addons/trellis/pkg/base/text"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/conditions"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/seed"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/usage"
-	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 // How many conflicts and seeds a status lists; it counts all.
@@ -26,17 +26,19 @@ const (
 	secretsNamed, seedsNamed = 5, 5
 )
 
-// facts are what the status of a catalogue is made of.
+// facts are the input of a catalogue's status.
 type facts struct {
 	Findings
 	// seeds are all seeds, by name.
 	seeds []seed.State
-	// wonInGit is the catalogue in git of the first conflict's winner; empty: none.
+	// wonInGit is the catalogue in git of the first conflict's winner; empty if there is none.
 	wonInGit string
 	// checkers are the seeds that check sources, once all seeds were asked.
 	checkers []string
 	asked    bool
-	// leaving are the installations with versions that the catalogue has clusters leave.
+	// awaited is the remaining time to wait for first reports if no seed checks.
+	awaited time.Duration
+	// leaving are the installations with versions that the catalogue tells clusters to leave.
 	leaving usage.Stay
 }
 
@@ -46,8 +48,8 @@ func (f *facts) listed() []seed.State { return f.seeds[:min(len(f.seeds), seedsL
 // hasRows says whether a catalogue has rows of seeds: generated and empty ones don't.
 func (f *facts) hasRows() bool { return f.Parent == "" && len(f.Digests) > 0 }
 
-// statusOf is the whole status of a catalogue, and its only writer. In git, condition Fetched,
-// revision and counts are controller gitcatalogue's, and stay.
+// statusOf is the whole status of a catalogue, and its only writer. For one in git, condition Fetched, revision and
+// counts are controller gitcatalogue's, and stay.
 func statusOf(object *v1.AddonCatalogue, f *facts) v1.AddonCatalogueStatus {
 	next := *object.Status.DeepCopy()
 	next.ObservedGeneration = f.Read
@@ -82,7 +84,7 @@ func absent(kind string) metav1.Condition { return metav1.Condition{Type: kind} 
 
 func conflicting(object *v1.AddonCatalogue, f *facts) metav1.Condition {
 	if len(f.Conflicts) == 0 {
-		return isFalse(v1.ConditionConflicting, v1.ReasonNoConflict, "no other catalogue defines the same")
+		return isFalse(v1.ConditionConflicting, v1.ReasonNoConflict, "no other catalogue defines the same versions")
 	}
 	first := f.Conflicts[0]
 	return isTrue(v1.ConditionConflicting, first.Reason,
@@ -98,16 +100,16 @@ func conflictText(object *v1.AddonCatalogue, conflict v1.CatalogueConflict, inGi
 	case conflict.Reason == v1.ReasonCoreReserved:
 		return fmt.Sprintf("add-on %q is left out: Core catalogue %s reserves the name", conflict.Addon, winner)
 	case conflict.Reason == v1.ReasonOwnedByOther && conflict.Version != "":
-		return fmt.Sprintf("version %q of add-on %q is left out: Custom catalogue %s took the add-on over, and a former owner only keeps "+
-			"what it had then: take the version out of catalogue %q", conflict.Version, conflict.Addon, winner, catalogue.Author(object))
+		return fmt.Sprintf("version %q of add-on %q is left out: Custom catalogue %s took the add-on over, and the previous owner keeps only "+
+			"its versions from before: remove the version from catalogue %q", conflict.Version, conflict.Addon, winner, catalogue.Author(object))
 	case conflict.Reason == v1.ReasonOwnedByOther:
-		return fmt.Sprintf("add-on %q is left out: it belongs to Custom catalogue %s: take it out of catalogue %q, or have that one give it up, "+
-			"or ask a user with verb %s to annotate %q with %s=%s", conflict.Addon, winner, catalogue.Author(object),
+		return fmt.Sprintf("add-on %q is left out: it belongs to Custom catalogue %s: remove it from catalogue %q or from that one, or ask a "+
+			"user with verb %s to annotate %q with %s=%s", conflict.Addon, winner, catalogue.Author(object),
 			v1.VerbManageCore, catalogue.Author(object), v1.AnnotationTakeOver, conflict.Addon)
 	case conflict.WonBy == object.Name, inGit == object.Name:
-		return fmt.Sprintf("add-on %q version %q is in other catalogues too; this one wins", conflict.Addon, conflict.Version)
+		return fmt.Sprintf("add-on %q version %q is in other catalogues too; this one has precedence", conflict.Addon, conflict.Version)
 	}
-	return fmt.Sprintf("add-on %q version %q is left out: catalogue %s has it with precedence",
+	return fmt.Sprintf("add-on %q version %q is left out: catalogue %s has this version too, and has precedence",
 		conflict.Addon, conflict.Version, winner)
 }
 
@@ -138,10 +140,10 @@ func rowsOf(present []v1.SeedSync, f *facts) (rows []v1.SeedSync, synced int32) 
 	return rows, synced
 }
 
-// revisionOf is one word for the merged add-ons with a part of a catalogue.
+// revisionOf is one digest of the merged add-ons with a part of a catalogue.
 func revisionOf(digests map[string]string) string {
 	revision, err := catalogue.Digest(digests)
-	if err != nil { // a map of texts always encodes
+	if err != nil { // a map of texts can always be encoded
 		return ""
 	}
 	return revision
@@ -156,15 +158,17 @@ func ready(object *v1.AddonCatalogue, rows []v1.SeedSync, f *facts) metav1.Condi
 	case len(f.TooLarge) > 0:
 		return isFalse(v1.ConditionReady, v1.ReasonTooLarge, strings.Join(f.TooLarge, "; "))
 	case len(f.NotAllowed) > 0:
-		return isFalse(v1.ConditionReady, v1.ReasonSecretNotAllowed, text.First(f.NotAllowed, secretsNamed)+"; what needs it is left out")
+		return isFalse(v1.ConditionReady, v1.ReasonSecretNotAllowed, text.First(f.NotAllowed, secretsNamed)+"; versions that need it are left "+
+			"out")
 	case object.Spec.Git != nil && !meta.IsStatusConditionTrue(object.Status.Conditions, v1.ConditionFetched):
 		return notFetched(object)
 	case f.Parent != "":
-		return isTrue(v1.ConditionReady, v1.ReasonMerged, fmt.Sprintf("it is merged; the status of catalogue %q has the seeds", f.Parent))
+		return isTrue(v1.ConditionReady, v1.ReasonMerged, fmt.Sprintf(
+			"the catalogue is merged; the status of catalogue %q shows the seeds", f.Parent))
 	case len(f.Digests) == 0:
-		return isTrue(v1.ConditionReady, v1.ReasonDistributed, "it adds nothing to what the seeds get")
+		return isTrue(v1.ConditionReady, v1.ReasonDistributed, "the catalogue adds nothing to the content of the seeds")
 	case len(f.seeds) == 0:
-		return isFalse(v1.ConditionReady, v1.ReasonDistributing, "there is no Seed to bring it to")
+		return isFalse(v1.ConditionReady, v1.ReasonDistributing, "there is no Seed")
 	}
 	isWhole, summary := distribution(rows, f.seeds)
 	message := strings.Join(append([]string{summary}, secretTexts(f)...), "; ")
@@ -177,7 +181,7 @@ func ready(object *v1.AddonCatalogue, rows []v1.SeedSync, f *facts) metav1.Condi
 	return isTrue(v1.ConditionReady, v1.ReasonDistributed, message)
 }
 
-// notFetched gives the reason of condition Fetched.
+// notFetched uses the reason of condition Fetched.
 func notFetched(object *v1.AddonCatalogue) metav1.Condition {
 	fetched := meta.FindStatusCondition(object.Status.Conditions, v1.ConditionFetched)
 	if fetched == nil {
@@ -193,10 +197,10 @@ func refusalText(f *facts) string {
 	case f.Kept:
 		return f.Refusal + "; the seeds keep the last valid content"
 	}
-	return f.Refusal + "; the seeds keep what they have of it"
+	return f.Refusal + "; the seeds keep its last content"
 }
 
-// distribution sums the rows up. A seed that can't be reached makes no catalogue unready.
+// distribution sums up the rows. A seed that can't be reached does not make a catalogue unready.
 func distribution(rows []v1.SeedSync, seeds []seed.State) (isWhole bool, message string) {
 	reached := map[string]bool{}
 	for _, found := range seeds {
@@ -234,7 +238,7 @@ func leaving(f *facts) metav1.Condition {
 		return absent(v1.ConditionLeaving)
 	case left.Installations+left.Uncounted == 0:
 		return isFalse(v1.ConditionLeaving, v1.ReasonVersionsLeft, fmt.Sprintf(
-			"no installation has %s any more; while annotation %s stands, none gets it again", f.Leave, v1.AnnotationLeaveVersions))
+			"no installation has %s any more, and none gets it again while annotation %s is set", f.Leave, v1.AnnotationLeaveVersions))
 	}
 	message := fmt.Sprintf("clusters leave %s: %d installations on %d seeds have it", f.Leave, left.Installations, left.Seeds)
 	if left.Uncounted > 0 {

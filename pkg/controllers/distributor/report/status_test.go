@@ -37,7 +37,7 @@ func TestStatusSaysWhatIsKnown(t *testing.T) {
 		rows, synced, conflicting int32
 	}{
 		{why: "a spec that is refused, and not on the seeds", facts: facts{Findings: Findings{Reason: v1.ReasonInvalid, Refusal: "no"}},
-			ready: "False/Invalid: no; the seeds keep what they have of it"},
+			ready: "False/Invalid: no; the seeds keep its last content"},
 		{why: "a spec that is refused, with a last valid one", ready: "False/Invalid: no; the seeds keep the last valid content",
 			facts: facts{Findings: Findings{Reason: v1.ReasonInvalid, Refusal: "no", Kept: true}}},
 		{why: "an edit that waits, of one that is refused", ready: "False/Distributing: its edit waits",
@@ -51,10 +51,10 @@ func TestStatusSaysWhatIsKnown(t *testing.T) {
 		{why: "content that can't be had does not make it unready", facts: facts{Findings: distributed, seeds: []seed.State{unfetched}},
 			ready: "True/Distributed: 1 of 1 seeds have it", rows: 1, synced: 1,
 			sources: `False/FetchFailed: seed "unfetched": installations can't get the content of "web": FetchFailed`},
-		{why: "clusters leave a version", ready: "True/Distributed: it adds nothing to what the seeds get",
+		{why: "clusters leave a version", ready: "True/Distributed: the catalogue adds nothing to the content of the seeds",
 			facts:   facts{Findings: Findings{Leave: catalogue.Leave{"web": {"1.0.0"}}}, leaving: usage.Stay{Installations: 2, Seeds: 1, Uncounted: 1}},
 			leaving: "True/VersionsInUse: clusters leave web 1.0.0: 2 installations on 1 seeds have it; 1 seeds are not counted"},
-		{why: "a conflict", ready: "True/Distributed: it adds nothing to what the seeds get", conflicting: 1,
+		{why: "a conflict", ready: "True/Distributed: the catalogue adds nothing to the content of the seeds", conflicting: 1,
 			facts: facts{Findings: Findings{Conflicts: []v1.CatalogueConflict{{Addon: "web", Reason: v1.ReasonCoreReserved, WonBy: "core"}}}}},
 	} {
 		t.Run(test.why, func(t *testing.T) {
@@ -179,7 +179,7 @@ func TestSourcesAreAsTheSeedsFoundThem(t *testing.T) {
 		{"one seed found all", found{"north": good("00", "01"), "south": good()}, seeds, false, "True/SourcesReady: every source was found"},
 		{
 			"one can't be rendered", found{"north": unrendered, "south": unrendered}, seeds, false,
-			"True/SourcesReady: every source was found; not rendered, for lack of a cluster or of values: 1 of 2 versions",
+			"True/SourcesReady: every source was found; not rendered, since they need a cluster or values: 1 of 2 versions",
 		},
 		{"one is wrong", found{first: bad("00"), other[first]: good()}, seeds, false, `False/ArtifactNotFound: add-on "web" version "2.0.0": no chart`},
 		{
@@ -207,29 +207,35 @@ func TestSourcesAreAsTheSeedsFoundThem(t *testing.T) {
 	}
 }
 
-// Red when the message leaves out that no seed checks sources because it is away, or says so while another one checks.
+// Red when the message leaves out that no seed checks sources because it is away, or says so while another one checks, or while first reports
+// may still come.
 func TestSeedsThatAreAwayCheckNoSource(t *testing.T) {
 	uses := []catalogue.SourceUse{{Addon: "web", Version: "2.0.0", Key: "00"}, {Addon: "web", Version: "1.0.0", Key: "01"}}
 	known := &catalogue.SourceChecks{Good: map[string]bool{"00": true}}
-	const away = "; no seed checks sources now, and these seeds don't answer: north"
+	const away = "; no seed checks sources now, and these seeds do not answer: north"
 	for _, test := range []struct {
 		why      string
 		reached  bool
 		checks   *catalogue.SourceChecks
 		checkers []string
+		awaited  time.Duration
 		want     string
 	}{
-		{"it checked some before", false, known, nil, "Unknown/SourcesUnchecked: not checked yet: 1 of 2 versions" + away},
-		{"it is not known to have checked", false, nil, nil,
+		{"it checked some before", false, known, nil, 0, "Unknown/SourcesUnchecked: not checked yet: 1 of 2 versions" + away},
+		{"it is not known to have checked", false, nil, nil, 0,
 			"Unknown/SourcesUnchecked: not checked yet: 2 of 2 versions" + away},
-		{"it went away a moment ago", false, known, []string{"north"}, "Unknown/SourcesUnchecked: not checked yet: 1 of 2 versions"},
-		{"it answers", true, known, nil, "Unknown/SourcesUnchecked: not checked yet: 1 of 2 versions; no seed checks sources now"},
-		{"it answers, and did not check yet", true, nil, nil, "Unknown/SourcesUnchecked: not checked yet: 2 of 2 versions; no seed checks sources now"},
+		{"it went away a moment ago", false, known, []string{"north"}, 0, "Unknown/SourcesUnchecked: not checked yet: 1 of 2 versions"},
+		{"it answers", true, known, nil, 0, "Unknown/SourcesUnchecked: not checked yet: 1 of 2 versions; no seed checks sources now"},
+		{"it answers, and its first report may still come", true, nil, nil, time.Second, "Unknown/SourcesUnchecked: not checked yet: 2 of 2 versions; the seeds have not reported on their checks yet"},
+		{"it is away, and its first report may still come", false, nil, nil, time.Second,
+			"Unknown/SourcesUnchecked: not checked yet: 2 of 2 versions; the seeds have not reported on their checks yet, and these seeds do not answer: north"},
+		{"it answers, and did not check yet", true, nil, nil, 0, "Unknown/SourcesUnchecked: not checked yet: 2 of 2 versions; no seed checks sources now"},
 	} {
 		state := whole("north")
 		state.Reached, state.Checks = test.reached, test.checks
 		f := &facts{
-			Findings: Findings{Digests: digests, Sources: uses}, checkers: test.checkers, asked: true, seeds: []seed.State{state},
+			Findings: Findings{Digests: digests, Sources: uses}, checkers: test.checkers, asked: true, awaited: test.awaited,
+			seeds: []seed.State{state},
 		}
 		if got := said(statusOf(&v1.AddonCatalogue{}, f).Conditions, v1.ConditionSourcesReady); got != test.want {
 			t.Errorf("%s: %q, want %q", test.why, got, test.want)

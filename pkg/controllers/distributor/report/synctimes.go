@@ -8,14 +8,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/text"
+	"github.com/trellis-addons/trellis/pkg/base/text"
 )
 
 // readWithin bounds a reading of the cache for metrics.
 const readWithin = 10 * time.Second
 
-// SyncTimes tells when each seed got the last of what was merged, out of the rows of authored
-// catalogues, whenever metrics are read. It implements prometheus.Collector.
+// SyncTimes exports when each seed last got merged content, from the rows of authored catalogues, whenever metrics
+// are read. It implements prometheus.Collector.
 type SyncTimes struct {
 	description *prometheus.Desc
 	catalogues  client.Reader
@@ -24,11 +24,11 @@ type SyncTimes struct {
 	seeds       *text.Words
 }
 
-// NewSyncTimes makes the metric, which has figures once leads is closed.
+// NewSyncTimes returns the metric, which has figures once leads is closed.
 func NewSyncTimes(catalogues client.Reader, namespace string, leads <-chan struct{}) *SyncTimes {
 	return &SyncTimes{
 		description: prometheus.NewDesc("trellis_seed_synced_timestamp_seconds",
-			"When the last of what was merged reached a seed, in seconds since 1970.", []string{"seed"}, nil),
+			"When merged content last reached a seed, in seconds since 1970.", []string{"seed"}, nil),
 		catalogues: catalogues, namespace: namespace, leads: leads, seeds: text.NewWords(mostSeeds, text.ObjectName),
 	}
 }

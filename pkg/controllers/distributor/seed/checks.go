@@ -18,17 +18,21 @@ import (
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 )
 
-// checkerGone is for how long a seed counts among those that check sources after its report changed
-// last; it changes every five minutes. Then others check what was its share.
+// checkerGone is how long a seed counts as a checker of sources after the last change of its report, which changes
+// every five minutes. After that, other seeds check its share.
 const checkerGone = 15 * time.Minute
 
-// Checkers are the seeds that check sources. Each says so by its report.
+// Checkers are the seeds that check sources, as their reports show.
 type Checkers struct {
 	clock clock.PassiveClock
+	// within is the time in which a new seed reports for the first time.
+	within time.Duration
 
 	mutex sync.Mutex
 	seen  map[string]sign
-	// asked has all seeds, and whether each was asked, or did not answer, since this process began.
+	// joined is the time at which the last new seed was added.
+	joined time.Time
+	// asked has all seeds, and whether each was asked, or did not answer, since this process started.
 	asked map[string]bool
 }
 
@@ -38,9 +42,9 @@ type sign struct {
 	at   time.Time
 }
 
-// NewCheckers makes Checkers without any.
-func NewCheckers(clock clock.PassiveClock) *Checkers {
-	return &Checkers{clock: clock, seen: map[string]sign{}, asked: map[string]bool{}}
+// NewCheckers returns Checkers without seeds. A new seed that checks reports for the first time within that duration.
+func NewCheckers(clock clock.PassiveClock, within time.Duration) *Checkers {
+	return &Checkers{clock: clock, within: within, seen: map[string]sign{}, asked: map[string]bool{}}
 }
 
 func (c *Checkers) saw(seed, text string) {
@@ -77,19 +81,23 @@ func (c *Checkers) all() bool {
 	return true
 }
 
-// Only sets which seeds there are.
+// Only sets which seeds exist.
 func (c *Checkers) Only(seeds []string) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	before := c.asked
 	c.asked = map[string]bool{}
 	for _, seed := range seeds {
-		c.asked[seed] = before[seed]
+		asked, known := before[seed]
+		c.asked[seed] = asked
+		if !known {
+			c.joined = c.clock.Now()
+		}
 	}
 	maps.DeleteFunc(c.seen, func(seed string, _ sign) bool { return !slices.Contains(seeds, seed) })
 }
 
-// Names are those that check sources at present, sorted. Not all: some seeds were not asked yet.
+// Names are the seeds that check sources at present, sorted. Result all is false if some seeds were not asked yet.
 func (c *Checkers) Names() (names []string, all bool) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -105,8 +113,15 @@ func (c *Checkers) Names() (names []string, all bool) {
 	return names, true
 }
 
-// readChecks reads what the seed found out about sources, and writes there who shares in that. It says
-// whether either changed. To fail here is no failure of the seed: others take its share.
+// Awaited is the remaining time in which a new seed may send its first report.
+func (c *Checkers) Awaited() time.Duration {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return max(c.joined.Add(c.within).Sub(c.clock.Now()), 0)
+}
+
+// readChecks reads the seed's findings about sources, and writes the checkers to the seed. It says whether either
+// changed. A failure here is no failure of the seed: others take its share.
 func (w *worker) readChecks(ctx context.Context) (changed bool) {
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.Platform, Name: v1.ConfigMapSourceChecks}}
 	err := w.session.client.Get(ctx, client.ObjectKeyFromObject(object), object)
@@ -145,10 +160,10 @@ func (w *worker) readChecks(ctx context.Context) (changed bool) {
 	return true
 }
 
-// logChecks logs once why a seed's part in the checks of sources can't be read or written.
+// logChecks logs once why a seed's checks of sources can't be read or written.
 func (w *worker) logChecks(ctx context.Context, problem string) {
 	if problem != w.checksProblem {
-		log.FromContext(ctx).Info("ConfigMap addon-source-checks of a seed can't be read or patched, so its checks of sources don't count: "+
+		log.FromContext(ctx).Info("ConfigMap addon-source-checks of a seed can't be read or patched, so its checks of sources are ignored: "+
 			"compare the rights of its kubeconfig with deploy/seed/rights.yaml", "seed", w.name, "problem", problem)
 	}
 	w.checksProblem = problem

@@ -12,7 +12,7 @@ import (
 // sign keeps its share, or one that does loses it.
 func TestCheckersThatGiveNoSignLoseTheirShare(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
-	checkers := NewCheckers(clock)
+	checkers := NewCheckers(clock, time.Minute)
 	expect := func(want string, all bool) {
 		t.Helper()
 		if names, asked := checkers.Names(); fmt.Sprint(names) != want || asked != all {
@@ -43,4 +43,28 @@ func TestCheckersThatGiveNoSignLoseTheirShare(t *testing.T) {
 	expect("[]", false)
 	checkers.tried("new")
 	expect("[north]", true)
+}
+
+// Red when a seed that is new has no time for its first report, when one that was there before has more, or when it never ends.
+func TestFirstReportsAreAwaited(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
+	checkers := NewCheckers(clock, time.Minute)
+	expect := func(want time.Duration) {
+		t.Helper()
+		if got := checkers.Awaited(); got != want {
+			t.Errorf("reports are awaited for %s, want %s", got, want)
+		}
+	}
+	checkers.Only([]string{"north"})
+	expect(time.Minute)
+	clock.Step(40 * time.Second)
+	checkers.Only([]string{"north"})
+	expect(20 * time.Second)
+	clock.Step(time.Hour)
+	expect(0)
+	checkers.Only([]string{"north", "south"})
+	expect(time.Minute)
+	checkers.Only([]string{"south"})
+	clock.Step(time.Minute)
+	expect(0)
 }

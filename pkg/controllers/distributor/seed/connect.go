@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// contact is how a seed was reached.
+// contact is the result of connecting to a seed.
 type contact struct {
-	// problem says why it was not, or why nothing may be written; away that nothing answered. setsProblem is why copies of sets can't
-	// be listed.
+	// problem says why it was not reached, or why nothing may be written; away that nothing answered. setsProblem is why
+	// copies of sets can't be listed.
 	problem, setsProblem string
 	away                 bool
 }
 
-// connect makes a session and lists the seed, where that is due.
+// connect creates a session and lists the seed, if that is due.
 func (w *worker) connect(ctx context.Context, now task) contact {
 	to := now.target
 	if to.Config == nil {

@@ -7,21 +7,21 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/trellis-addons/trellis/pkg/backoff"
+	"github.com/trellis-addons/trellis/pkg/base/backoff"
 )
 
-// A seed that is restored has an earlier state than the one that was listed, and says so to nobody. But no API server lives through it: a
-// watch breaks. So one watch stands for all that is known of a seed. It begins before the seed is listed; once it broke,
-// all is listed again.
+// A restored seed has an earlier state than the one that was listed, and does not report that. But no API server
+// survives a restore: a watch breaks. So one watch shows that all memory of a seed is valid. It begins before the
+// seed is listed; once it broke, everything is listed again.
 
-// isListDue says whether all is to be listed again by now, since the watch broke.
+// isListDue says whether everything must be listed again now, since the watch broke.
 func (w *worker) isListDue() bool {
 	return w.session.broke.Load() && !w.Clock.Now().Before(w.listAgainAt) // which is zero before the break is noted
 }
 
-// noteBreak notes that the watch broke, and says how long to wait until all is listed again: the longer, the more often it
-// breaks, as it does where something between ends what is quiet. The copies of sets are looked at meanwhile. A list that is waited
-// for already comes no later for that.
+// noteBreak notes that the watch broke, and returns the delay until everything is listed again: it grows with the
+// number of breaks, since a proxy may end quiet connections. The copies of sets are checked meanwhile. A further
+// break does not delay a list that is already due.
 func (w *worker) noteBreak() time.Duration {
 	now := w.Clock.Now()
 	if !w.listAgainAt.IsZero() {
@@ -42,10 +42,10 @@ func (w *worker) noteBreak() time.Duration {
 	return wait
 }
 
-// passSooner has the next pass begin as soon as all is to be listed again, where it is due later, and says when it is due then.
-func (w *worker) passSooner(next clock.Timer, due time.Time) time.Time {
+// reconcileSooner moves the next reconciliation forward to when everything must be listed again, and returns its new time.
+func (w *worker) reconcileSooner(next clock.Timer, due time.Time) time.Time {
 	if w.session == nil || !w.session.broke.Load() {
-		return due // a pass has listed all since
+		return due // a reconciliation has listed everything since
 	}
 	wait := w.noteBreak()
 	if !w.listAgainAt.Before(due) {
@@ -55,8 +55,8 @@ func (w *worker) passSooner(next clock.Timer, due time.Time) time.Time {
 	return w.listAgainAt
 }
 
-// isAsBefore says whether what stood for all that is known of the seed still does: the watch, or that it can't be had. Then copies are
-// asked for alone, and all else is as it was listed, until that is due.
+// isAsBefore says whether the seed counts as unchanged: it has a watch, or it answers and still refuses to list
+// copies. Then only copies are requested, and everything else stays as listed, until a list is due.
 func (w *worker) isAsBefore(ctx context.Context, want *Wanted) bool {
 	s := w.session
 	if s.setsProblem == "" {
@@ -73,12 +73,12 @@ func (w *worker) isAsBefore(ctx context.Context, want *Wanted) bool {
 	return !isAway(err)
 }
 
-// observe follows the seed and then lists it, so that nothing is known from before the watch.
+// observe follows the seed and then lists it, so that no memory is older than the watch.
 func (w *worker) observe(ctx context.Context, want *Wanted) error {
 	s := w.session
 	s.stopFollowing()
 	if s.broke.Swap(false) {
-		s.copies.Forget() // a seed that went back may give a resourceVersion twice
+		s.copies.Forget() // a restored seed may use a resourceVersion twice
 	}
 	w.listAgainAt, s.setsProblem = time.Time{}, ""
 	s.copies.Unlist()
@@ -99,7 +99,7 @@ func (w *worker) listSets(ctx context.Context) error {
 	return nil
 }
 
-// follow watches the copies of sets until the watch breaks, which is told, or another one follows.
+// follow watches the copies of sets until the watch breaks, which is reported, or another one follows.
 func (w *worker) follow(ctx context.Context) {
 	s := w.session
 	s.stopFollowing()
@@ -119,7 +119,7 @@ func (w *worker) follow(ctx context.Context) {
 		s.followed.Store(false)
 		select {
 		case w.breaking <- struct{}{}:
-		default: // it will be noted anyway
+		default: // a report is already pending
 		}
 	})
 }

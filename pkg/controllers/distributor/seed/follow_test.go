@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/trellis-addons/trellis/pkg/clusters/remote"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/copies"
-	"github.com/trellis-addons/trellis/pkg/remote"
 )
 
 // A seed may be away for long, and its API server answers with failures while it starts. Red when it waits for minutes once it is
@@ -25,30 +25,30 @@ import (
 func TestALostSeedIsTriedAgainSoonerThanOneThatRefuses(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
 	w := &worker{Options: Options{Resync: 5 * time.Minute, CountEvery: time.Minute, Clock: clock}}
-	pass := func(state State) time.Duration {
+	reconcile := func(state State) time.Duration {
 		pause := w.pause(state)
 		clock.Step(pause)
 		return pause
 	}
 	for range 60 {
-		if pause := pass(State{Problem: "refused", away: true}); pause > 11*time.Second {
+		if pause := reconcile(State{Problem: "refused", away: true}); pause > 11*time.Second {
 			t.Fatalf("a lost seed is left alone for %s", pause)
 		}
 	}
 	for range 3 {
-		if pause := pass(State{Problem: "forbidden"}); pause > 11*time.Second {
+		if pause := reconcile(State{Problem: "forbidden"}); pause > 11*time.Second {
 			t.Fatalf("one that comes back is left alone for %s", pause)
 		}
 	}
 	var pause time.Duration
 	for range 12 {
-		pause = pass(State{Problem: "forbidden"})
+		pause = reconcile(State{Problem: "forbidden"})
 	}
 	if pause < 4*time.Minute {
 		t.Errorf("one that refuses is tried again after %s", pause)
 	}
-	pass(State{Reached: true})
-	if pause := pass(State{Problem: "forbidden"}); pause > 2*time.Second {
+	reconcile(State{Reached: true})
+	if pause := reconcile(State{Problem: "forbidden"}); pause > 2*time.Second {
 		t.Errorf("after a good pass the first wait is %s", pause)
 	}
 }
@@ -92,7 +92,7 @@ func TestASeedWhoseWatchesBreakIsListedLessAndLess(t *testing.T) {
 }
 
 // Red when a pass that comes between a break and the list for it puts that list off until the next pass that is due anyway.
-func TestAPassPutsNoListOff(t *testing.T) {
+func TestAReconciliationDelaysNoList(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
 	w := &worker{Options: Options{Resync: 5 * time.Minute, CountEvery: time.Minute, Clock: clock}, stir: make(chan struct{}, 1)}
 	whole := State{Reached: true}
@@ -135,10 +135,10 @@ func TestWhoIsAway(t *testing.T) {
 }
 
 // Red when the log says of each watch that broke that the connection fails.
-func TestWhyAWatchBrokeIsTold(t *testing.T) {
+func TestWhyAWatchBrokeIsReported(t *testing.T) {
 	for err, want := range map[error]string{
-		&copies.EndedError{}:                     "the seed's API server ended a watch before its time",
-		&remote.StaleError{}:                     "the API server does not know the changes since then any more",
+		&copies.EndedError{}:                     "the seed's API server ended a watch before its timeout",
+		&remote.StaleError{}:                     "the API server no longer has the changes since then",
 		&remote.WatchRefusedError{Status: 403}:   "the API server answers a watch with HTTP status 403",
 		&remote.MisbehavesError{Did: "has none"}: "has none",
 	} {

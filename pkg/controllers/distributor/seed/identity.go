@@ -17,7 +17,7 @@ type identityError struct{ seed, kept, found string }
 
 func (e *identityError) Error() string {
 	return fmt.Sprintf("the kubeconfig leads to another cluster than before: its kube-system has UID %s, not %s. "+
-		"Nothing is written there. If it is meant, annotate Seed %q with %s=%s",
+		"Nothing is written there. If the change is intended, annotate Seed %q with %s=%s",
 		e.found, e.kept, e.seed, v1.AnnotationConfirmSeed, e.found)
 }
 
@@ -29,13 +29,13 @@ type Identities struct {
 	direct client.Reader
 }
 
-// NewIdentities keeps them in the platform namespace.
+// NewIdentities stores them in the platform namespace.
 func NewIdentities(namespace string, cached client.Client, direct client.Reader) *Identities {
 	return &Identities{namespace: namespace, cached: cached, direct: direct}
 }
 
-// confirm checks that a cluster is the seed's: the first contact saves the identity, and only the
-// Seed's annotation changes it. The error is fit for status.
+// confirm checks that a cluster is the seed's: the first contact saves the identity, and only the Seed's annotation
+// changes it. The error is safe for status.
 func (i *Identities) confirm(ctx context.Context, to Target, uid string) error {
 	var kept corev1.ConfigMap
 	err := i.direct.Get(ctx, client.ObjectKey{Namespace: i.namespace, Name: v1.ConfigMapSeeds}, &kept)
@@ -50,7 +50,7 @@ func (i *Identities) confirm(ctx context.Context, to Target, uid string) error {
 		return &identityError{seed: to.Name, kept: before, found: uid}
 	}
 	if err := i.keep(ctx, to.Name, uid, apierrors.IsNotFound(err)); err != nil {
-		return fmt.Errorf("the seed's identity can't be kept: %s", Describe(err))
+		return fmt.Errorf("the seed's identity can't be stored: %s", Describe(err))
 	}
 	return nil
 }
@@ -59,11 +59,11 @@ func (i *Identities) keep(ctx context.Context, seed, uid string, missing bool) e
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: v1.ConfigMapSeeds}}
 	before := object.DeepCopy()
 	object.Data = map[string]string{seed: uid}
-	if missing { // and with it who used Secrets, which is not to be noted again
+	if missing { // and with it the users of Secrets, which must not be noted again
 		made := object.DeepCopy()
-		made.Data[v1.FormerSecretUsers] = ""
+		made.Data[v1.PreviousSecretUsers] = ""
 		if err := i.cached.Create(ctx, made); !apierrors.IsAlreadyExists(err) {
-			return err // else another seed's worker was faster
+			return err // otherwise another seed's worker was faster
 		}
 	}
 	return i.cached.Patch(ctx, object, client.MergeFrom(before)) // only this seed's key

@@ -21,14 +21,14 @@ type keyState string
 
 const (
 	keyThere keyState = "there"
-	// keyMissing: the seed has none. It gets ours once every merged object has its mark: until then
-	// its manager accepts any with the role, and after that marked ones only.
+	// keyMissing: the seed has none. It gets ours once every merged object has its mark: until then its manager accepts
+	// any object with the role, and after that only marked ones.
 	keyMissing keyState = "missing"
 	// keyDamaged: the Secret has no usable key.
 	keyDamaged keyState = "damaged"
 )
 
-// readKey reads the key that the seed has, or makes one.
+// readKey reads the key of the seed, or generates one.
 func (s *session) readKey(ctx context.Context) error {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.platform, Name: v1.SecretCatalogueKey}}
 	err := s.client.Get(ctx, client.ObjectKeyFromObject(secret), secret)
@@ -52,8 +52,8 @@ func (s *session) readKey(ctx context.Context) error {
 	return nil
 }
 
-// writeKey gives the seed its key, once all merged objects are marked with it. The problem is fit
-// for status. What is held or refused has no mark yet: the key waits for it.
+// writeKey gives the seed its key, once all merged objects are marked with it. The problem is safe for status. A held
+// or refused object has no mark yet: the key waits for it.
 func (s *session) writeKey(ctx context.Context, want *Wanted) (problem string) {
 	if s.keyState == keyThere || !s.allMarked() || !s.copies.AllMarked(want.Sets) {
 		return ""
@@ -77,7 +77,7 @@ func (s *session) writeKey(ctx context.Context, want *Wanted) (problem string) {
 	case apierrors.IsAlreadyExists(err): // another process was faster: its key counts
 		s.observedAt = time.Time{}
 	default:
-		return fmt.Sprintf("Secret %q, which tells merged catalogues from others: %s", s.platform+"/"+v1.SecretCatalogueKey, Describe(err))
+		return fmt.Sprintf("Secret %q, which marks merged catalogues: %s", s.platform+"/"+v1.SecretCatalogueKey, Describe(err))
 	}
 	return ""
 }

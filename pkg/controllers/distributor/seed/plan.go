@@ -21,22 +21,22 @@ type observed struct {
 type observedObject struct {
 	uid             types.UID
 	resourceVersion string
-	// stamp says what was written; see stampOf.
+	// stamp identifies the written object; see stampOf.
 	stamp        string
 	digest, mark string
 	generation   int64
-	// origins are the catalogues that a merged catalogue has versions of, and those in git that these were generated from; secrets are
-	// those that its versions name; nil: not known.
+	// origins are the catalogues that a merged catalogue has versions of, and those in git that these were generated
+	// from; secrets are those that its versions name; nil if unknown.
 	origins, secrets []string
-	// statusAt is the generation whose status is known to be written; -1: not known.
+	// statusAt is the generation whose status is known to be written; -1 if unknown.
 	statusAt int64
-	// edited is set when others changed the object after we wrote it.
+	// edited is set when other clients changed the object after we wrote it.
 	edited bool
 	// forValues says that a Secret is for values of sets.
 	forValues bool
 }
 
-// stampOf is a hash of what makes a merged object up: its content by digest, and its annotations.
+// stampOf is a hash over the parts of a merged object: its content by digest, and its annotations.
 func stampOf(annotations map[string]string) string {
 	sum := sha256.New()
 	for _, name := range []string{
@@ -48,17 +48,17 @@ func stampOf(annotations map[string]string) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// marker makes the annotations of one seed's merged objects, with the mark.
+// marker computes the annotations of one seed's merged objects, with the mark.
 type marker struct {
 	namespace, kkpVersion string
 	key                   []byte
-	// stored has the digests of what the seed stores otherwise, by name and wanted digest.
+	// stored has the digests of objects that the seed stores with other content, by name and wanted digest.
 	stored map[string]string
 	// stamps are the last stamps by name: most objects don't change.
 	stamps map[string]knownStamp
 }
 
-// knownStamp is the stamp of an object, and all that it depends on.
+// knownStamp is the stamp of an object, and everything that it depends on.
 type knownStamp struct {
 	digest, kkpVersion, left, key, stored string
 	stamp                                 string
@@ -85,7 +85,7 @@ func (m *marker) stamp(name string, addon *catalogue.MergedAddon, leave catalogu
 	return now.stamp
 }
 
-// annotations are those of a merged object, but for its generation.
+// annotations are those of a merged object, without its generation.
 func (m *marker) annotations(name string, addon *catalogue.MergedAddon, leave catalogue.Leave) map[string]string {
 	object := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: m.namespace, Name: name, Annotations: map[string]string{
 		v1.AnnotationDigest: addon.Digest, v1.AnnotationKKPVersion: m.kkpVersion, v1.AnnotationVersions: addon.OriginsJSON(),
@@ -98,15 +98,15 @@ func (m *marker) annotations(name string, addon *catalogue.MergedAddon, leave ca
 	return object.Annotations
 }
 
-// plan is what is to be done on a seed, by name, each list sorted.
+// plan has the writes for a seed, by name, each list sorted.
 type plan struct {
 	write, remove []string
-	// status are merged catalogues of which only the status is to be written.
+	// status are merged catalogues of which only the status must be written.
 	status []string
-	// held has, by name, the catalogue for which a merged one is not changed.
+	// held has, by name, the catalogue because of which a merged one is not changed.
 	held                      map[string]string
 	writeSecret, removeSecret []string
-	// removeValues are Secrets for values of sets, which go last.
+	// removeValues are Secrets for values of sets, which are removed last.
 	removeValues []string
 }
 
@@ -158,7 +158,7 @@ func (p *plan) planSecrets(want *Wanted, have observed) {
 	}
 }
 
-// needed are the Secrets of merged catalogues that stay as they are, since they are held or refused; all: it is not known which.
+// needed are the Secrets of merged catalogues that stay as they are, since they are held or refused; all: these are unknown.
 func (p *plan) needed(want *Wanted, have observed) (needed map[string]bool, all bool) {
 	needed = map[string]bool{}
 	for name, found := range have.catalogues {
@@ -178,7 +178,7 @@ func differs(have map[string]observedObject, name, stamp string) bool {
 	return !ok || found.edited || found.stamp != stamp
 }
 
-// digests of the merged add-ons that nobody edited.
+// digests are those of the merged add-ons that no other client edited.
 func (o observed) digests() map[string]string {
 	digests := make(map[string]string, len(o.catalogues))
 	for name, found := range o.catalogues {

@@ -25,14 +25,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/base/fence"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/clusters/remote"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/copies"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/usage"
-	"github.com/trellis-addons/trellis/pkg/fence"
-	"github.com/trellis-addons/trellis/pkg/remote"
 )
 
-// fieldOwner names our writes in managedFields.
+// fieldOwner is the field manager of this controller's writes.
 const fieldOwner = "trellis-distributor"
 
 const (
@@ -42,7 +42,7 @@ const (
 
 var listTotals = remote.Totals{Calls: 80, Items: 20_000, Bytes: 64 << 20, Time: time.Minute}
 
-// session is a client for one seed with one kubeconfig, and what is known of that seed.
+// session is a client for one seed with one kubeconfig, and the memory about that seed.
 type session struct {
 	id        string
 	namespace string
@@ -50,24 +50,24 @@ type session struct {
 	client    client.Client
 	counter   rest.Interface
 
-	// platform is the platform namespace; key and keyState are of the marks.
+	// platform is the platform namespace; key and keyState are for the marks.
 	platform string
 	key      []byte
 	keyState keyState
 
 	mutex    sync.Mutex
 	observed observed
-	// stored and stamps are a marker's.
+	// stored and stamps are those of a marker.
 	stored map[string]string
 	stamps map[string]knownStamp
-	// observedAt is when the seed was listed; zero: it has to be listed again.
+	// observedAt is when the seed was listed; zero: it must be listed again.
 	observedAt time.Time
-	// setsProblem is why copies of sets could not be listed before all else was, so that nobody follows; empty: they could, or there
-	// were none.
+	// setsProblem is why copies of sets could not be listed before everything else, so that there is no watch; empty if
+	// they could, or there were none.
 	setsProblem string
 
-	// copies are those of AddonSets, followed while a watch of them runs: endWatch ends it. broke says that it broke since it was begun,
-	// before the seed was listed.
+	// copies are those of AddonSets, followed while a watch of them runs: endWatch ends it. broke says that it broke
+	// since its start, which was before the seed was listed.
 	copies    *copies.Keeper
 	followed  atomic.Bool
 	broke     atomic.Bool
@@ -82,7 +82,7 @@ func init() {
 	utilruntime.Must(v1.AddToScheme(seedScheme))
 }
 
-// seedMapper makes no discovery: the kinds are few and fixed.
+// seedMapper uses no discovery: the kinds are few and fixed.
 func seedMapper() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion, v1.GroupVersion})
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
@@ -96,11 +96,11 @@ func seedMapper() meta.RESTMapper {
 func newSession(to Target, platform, namespace string, budget *remote.Budget, fence *fence.Fence) (*session, error) {
 	foreign, err := remote.New(to.Config, remote.Options{Budget: budget, Heaviest: heaviestAnswer, Fence: fence})
 	if err != nil {
-		return nil, fmt.Errorf("making a transport: %w", err)
+		return nil, fmt.Errorf("creating a transport: %w", err)
 	}
 	plain, err := foreign.Kinds(client.Options{Scheme: seedScheme, Mapper: seedMapper()})
 	if err != nil {
-		return nil, fmt.Errorf("making a client: %w", err)
+		return nil, fmt.Errorf("creating a client: %w", err)
 	}
 	counter, err := usage.NewClient(foreign)
 	if err != nil {
@@ -147,30 +147,29 @@ func (s *session) observe(ctx context.Context, now time.Time) error {
 		catalogues: observeAll(catalogues, s.observed.catalogues), secrets: observeAll(secrets, s.observed.secrets),
 	}
 	s.observedAt = now
-	s.copies.Judge(s.key)
+	s.copies.Evaluate(s.key)
 	return nil
 }
 
 func (s *session) list(
 	ctx context.Context, kind schema.GroupVersionKind, labels client.MatchingLabels,
 ) ([]metav1.PartialObjectMetadata, error) {
-	ctx = remote.Within(ctx, "the list of our objects", listTotals)
+	ctx = remote.Within(ctx, "the list of the master's objects", listTotals)
 	var all []metav1.PartialObjectMetadata
 	for next, more := "", true; more; more = next != "" {
 		var list metav1.PartialObjectMetadataList
 		list.SetGroupVersionKind(kind)
 		err := s.client.List(ctx, &list, client.InNamespace(s.namespace), labels, client.Limit(listedAtOnce), client.Continue(next))
 		if err != nil {
-			return nil, fmt.Errorf("listing our objects: %w", err)
+			return nil, fmt.Errorf("listing the master's objects: %w", err)
 		}
 		all, next = append(all, list.Items...), list.Continue
 	}
 	return all, nil
 }
 
-// observeAll reads listed metadata. A Secret was edited if it changed since our last write;
-// catalogues say so by themselves. Whether a status is written is known from before, or by
-// managedFields.
+// observeAll reads listed metadata. A Secret was edited if it changed since our last write; catalogues show edits
+// themselves. Whether a status is written is known from before, or from managedFields.
 func observeAll(items []metav1.PartialObjectMetadata, before map[string]observedObject) map[string]observedObject {
 	found := make(map[string]observedObject, len(items))
 	for i := range items {
@@ -233,7 +232,7 @@ func originsOf(annotation string) (catalogues, inGit []string) {
 
 func isMerged(object client.Object) bool { return object.GetLabels()[v1.LabelRole] == v1.RoleMerged }
 
-// ensureNamespace makes the catalogue namespace where it is missing.
+// ensureNamespace creates the catalogue namespace if it is missing.
 func (s *session) ensureNamespace(ctx context.Context) error {
 	var have corev1.Namespace
 	switch err := s.client.Get(ctx, client.ObjectKey{Name: s.namespace}, &have); {

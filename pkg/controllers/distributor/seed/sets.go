@@ -7,18 +7,18 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/trellis-addons/trellis/pkg/backoff"
+	"github.com/trellis-addons/trellis/pkg/base/backoff"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/copies"
-	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// gatherSets is how long changes of copies and orders are gathered.
+// gatherSets is how long changes of copies and orders are collected.
 const gatherSets = 250 * time.Millisecond
 
-// lookLimit is the longest wait for the next look at copies.
+// lookLimit is the longest delay until copies are checked again.
 const lookLimit = time.Minute
 
-// order replaces, or drops, what is wanted of a set's copy besides its content.
+// order replaces, or drops, the order for a set's copy, which is everything other than its content.
 func (w *worker) order(set string, order copies.Order, ok bool) {
 	w.mutex.Lock()
 	before, had := w.orders[set]
@@ -36,7 +36,7 @@ func (w *worker) order(set string, order copies.Order, ok bool) {
 func (w *worker) stirred() {
 	select {
 	case w.stir <- struct{}{}:
-	default: // it will look anyway
+	default: // it will check anyway
 	}
 }
 
@@ -46,7 +46,7 @@ func (w *worker) ordersNow() map[string]copies.Order {
 	return maps.Clone(w.orders)
 }
 
-// lookAfter is how long changes are gathered, or a seed is left alone where looks fail.
+// lookAfter is how long changes are collected, or how long a seed is not called after failed checks.
 func (w *worker) lookAfter() time.Duration {
 	if w.looksFailed == 0 {
 		return gatherSets
@@ -54,13 +54,13 @@ func (w *worker) lookAfter() time.Duration {
 	return backoff.Around(backoff.After(w.looksFailed, time.Second, lookLimit), jitter)
 }
 
-// attend looks at copies that changed, and at orders, without a pass over all else.
+// attend handles changed copies, and orders, without a whole reconciliation.
 func (w *worker) attend(ctx context.Context) {
 	now := w.task()
 	if w.session == nil || w.session.id != now.target.ConfigID || w.session.setsProblem != "" || w.isListDue() {
-		return // the next pass connects, asks for sets, or lists all, when it is due
+		return // the next reconciliation connects, requests sets, or lists everything, when it is due
 	}
-	ctx, span := loop.BeginPass(ctx, "distributor-copies", "", w.name)
+	ctx, span := loop.BeginReconcile(ctx, "distributor-copies", "", w.name)
 	defer span.End()
 	unfollowed := !w.session.followed.Load() && len(now.wanted.Sets) > 0
 	failed, problem := w.carryOutSets(ctx, now.wanted, false)
@@ -79,8 +79,8 @@ func (w *worker) attend(ctx context.Context) {
 	}
 }
 
-// carryOutSets brings the copies of sets to what is wanted. They are known where there are sets, or Secrets
-// that copies may need. The failures, by name, and the problem are fit for status.
+// carryOutSets updates the copies of sets. The copies are listed if there are sets, or Secrets that copies may need.
+// The failures, by name, and the problem are safe for status.
 func (w *worker) carryOutSets(ctx context.Context, want *Wanted, needed bool) (failed map[string]string, problem string) {
 	s := w.session
 	if len(want.Sets) == 0 && !needed {
@@ -89,7 +89,7 @@ func (w *worker) carryOutSets(ctx context.Context, want *Wanted, needed bool) (f
 	if !s.copies.Listed() || !s.followed.Load() {
 		if err := w.listSets(ctx); err != nil {
 			if isAway(err) {
-				s.observedAt = time.Time{} // the next pass finds out, and comes soon
+				s.observedAt = time.Time{} // the next reconciliation handles it, soon
 			}
 			return nil, Describe(err)
 		}
@@ -101,7 +101,7 @@ func (w *worker) carryOutSets(ctx context.Context, want *Wanted, needed bool) (f
 	return failed, ""
 }
 
-// reportSets hands over what is known of all copies.
+// reportSets reports the state of all copies.
 func (w *worker) reportSets(state State) {
 	found := copies.State{Seed: w.name, Reached: state.Reached, Problem: state.Problem, At: state.At}
 	if state.setsProblem != "" {
@@ -114,8 +114,8 @@ func (w *worker) reportSets(state State) {
 	w.ReportSets(found)
 }
 
-// removeValues removes Secrets of values that no set names any more, once the copies of sets are as
-// they should be and nobody else's copy may need them.
+// removeValues removes Secrets of values that no set names any more, once the copies of sets are as they should be
+// and no other copy may need them.
 func (s *session) removeValues(ctx context.Context, want *Wanted, todo plan, failed *failures, whole bool) {
 	if len(todo.removeValues) == 0 || !whole || !s.copies.Listed() || s.copies.Unwanted(want.Sets) {
 		return

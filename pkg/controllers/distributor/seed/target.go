@@ -13,7 +13,7 @@ const ManagedBy = "distributor"
 // Target is one seed, its address and its credentials.
 type Target struct {
 	Name string
-	// Config leads to the seed; nil where Problem, which is fit for status, says why there is none.
+	// Config leads to the seed; nil if there is none, and Problem, which is safe for status, says why.
 	Config *rest.Config
 	// ConfigID changes with the kubeconfig.
 	ConfigID string
@@ -24,16 +24,16 @@ type Target struct {
 	Confirmed string
 }
 
-// Wanted is what every seed should have. All workers share it, and none changes it.
+// Wanted are the objects that every seed should have. All workers share it, and none changes it.
 type Wanted struct {
 	Addons map[string]*catalogue.MergedAddon
 	// Refused add-ons are neither written nor deleted: the last good ones stay.
 	Refused map[string]*catalogue.TooLargeError
 	Secrets Secrets
-	// Held are the catalogues, by name, whose content is not known at present: merged add-ons with
-	// a part of them, or of what was generated from them, are neither written nor deleted.
+	// Held are the catalogues, by name, whose content is unknown at present: merged add-ons with a part of them, or of
+	// catalogues generated from them, are neither written nor deleted.
 	Held map[string]bool
-	// Leave are the versions of core add-ons that clusters are to leave.
+	// Leave are the versions of core add-ons that clusters must leave.
 	Leave catalogue.Leave
 	// Sets are the AddonSets that are copied, by name.
 	Sets map[string]*copies.Set
@@ -46,25 +46,25 @@ type Secrets struct {
 	Held map[string]bool
 	// HoldValues keeps every copy with values: an invalid set may need it.
 	HoldValues bool
-	// Revoked are for no set that names them: their copies go whatever is held.
+	// Revoked are Secrets that none of the sets naming them may use: their copies are deleted even if others are held.
 	Revoked map[string]bool
 }
 
-// SecretCopy is what a seed gets of a marked Secret: the documented keys for sources, or those that
-// sets name for values.
+// SecretCopy is the copy of a marked Secret for a seed: the documented keys for sources, or those that sets name for
+// values.
 type SecretCopy struct {
 	// Use is the value of label use.
 	Use   string
 	Hosts string
-	// UsedBy is the value of annotation used-by of Secrets for values: the sets that may use it; nil: none is set.
+	// UsedBy is the value of annotation used-by of Secrets for values: the sets that may use it; nil if none is set.
 	UsedBy *string
-	// Revision differs for other contents, and tells nothing about them.
+	// Revision differs for other contents, and reveals nothing about them.
 	Revision string
 	Data     map[string][]byte
 }
 
-// digests are those of the merged catalogues that a seed should have: for those that are not
-// touched, what it has.
+// digests are those of the merged catalogues that a seed should have: for those that are not changed, the present
+// ones.
 func (w *Wanted) digests(have observed) map[string]string {
 	digests := make(map[string]string, len(w.Addons))
 	for name, addon := range w.Addons {
@@ -78,7 +78,7 @@ func (w *Wanted) digests(have observed) map[string]string {
 	return digests
 }
 
-// holder is the catalogue for which a merged one is not changed; empty: none.
+// holder is the catalogue because of which a merged one is not changed; empty if there is none.
 func (w *Wanted) holder(found observedObject) string {
 	for _, name := range found.origins {
 		if w.Held[name] {

@@ -8,22 +8,22 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/trellis-addons/trellis/pkg/backoff"
+	"github.com/trellis-addons/trellis/pkg/base/backoff"
+	"github.com/trellis-addons/trellis/pkg/base/loop"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/clusters/remote"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/copies"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/usage"
-	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/remote"
 )
 
 const (
-	// backoffLimit is the longest wait before a seed is tried again.
+	// backoffLimit is the longest delay before a seed is tried again.
 	backoffLimit = 5 * time.Minute
-	// awayLimit is the same where nothing answers, or did not a moment ago: the seed is to have what it lacks within seconds of being back.
+	// awayLimit is the same if nothing answers, or did not a moment ago: the seed gets missing objects within seconds of its return.
 	awayLimit = 10 * time.Second
-	// comingBack is how long an API server that starts may answer with failures.
+	// comingBack is how long a starting API server may answer with failures.
 	comingBack = time.Minute
-	// jitter is the share by which a worker's waits are early or late.
+	// jitter is the fraction by which a worker's delays vary.
 	jitter = 0.05
 )
 
@@ -32,7 +32,7 @@ type task struct {
 	wanted *Wanted
 }
 
-// worker serves one seed, in a goroutine of its own.
+// worker serves one seed, in its own goroutine.
 type worker struct {
 	Options
 	name   string
@@ -44,24 +44,24 @@ type worker struct {
 	// stir says that copies of sets changed there, or orders for them here.
 	stir   chan struct{}
 	orders map[string]copies.Order
-	// looksFailed counts looks at copies that failed, one after the other.
+	// looksFailed counts consecutive failed checks of copies.
 	looksFailed int32
-	// breaking says that the watch of the seed broke. breaks counts that, brokeAt is when it did last, and listAgainAt when
-	// the seed is to be listed for that; zero: it was.
+	// breaking says that the watch of the seed broke. breaks counts the breaks, brokeAt is the time of the last, and
+	// listAgainAt when the seed must be listed because of it; zero: it was.
 	breaking             chan struct{}
 	breaks               int32
 	brokeAt, listAgainAt time.Time
 
 	session *session
 	failed  int32
-	// awayAt is when nothing answered last.
+	// awayAt is when the seed last did not answer.
 	awayAt    time.Time
 	last      map[string]string
 	logged    string
 	countedAt time.Time
 	unfetched usage.Unfetched
 	checks    *catalogue.SourceChecks
-	// checksProblem is what was logged last of them.
+	// checksProblem is the problem with them that was last logged.
 	checksProblem string
 }
 
@@ -95,7 +95,7 @@ func (w *worker) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-w.stir:
-			if !looking { // what goes on changing is looked at all the same
+			if !looking { // continuous changes don't delay the check
 				looking = true
 				look.Reset(w.lookAfter())
 			}
@@ -105,12 +105,12 @@ func (w *worker) run(ctx context.Context) {
 			w.attend(ctx)
 			continue
 		case <-w.breaking:
-			due = w.passSooner(timer, due)
+			due = w.reconcileSooner(timer, due)
 			continue
 		case <-w.wake:
 		case <-timer.C():
 		}
-		state := w.pass(ctx, w.task())
+		state := w.reconcile(ctx, w.task())
 		if ctx.Err() != nil {
 			return
 		}
@@ -137,13 +137,13 @@ func (w *worker) log(ctx context.Context, state State) {
 	}
 	w.logged = state.Problem
 	if state.Problem == "" {
-		log.FromContext(ctx).Info("seed is in reach", "seed", w.name)
+		log.FromContext(ctx).Info("seed is reachable", "seed", w.name)
 		return
 	}
-	log.FromContext(ctx).Info("seed is out of reach", "seed", w.name, "problem", state.Problem)
+	log.FromContext(ctx).Info("seed is unreachable", "seed", w.name, "problem", state.Problem)
 }
 
-// untilNext is the time to the next pass, which lists the seed again where its watch broke during or before this one.
+// untilNext is the delay until the next reconciliation, which lists the seed again if its watch broke during or before this one.
 func (w *worker) untilNext(state State) time.Duration {
 	pause := w.pause(state)
 	if w.listAgainAt.IsZero() {
@@ -152,7 +152,7 @@ func (w *worker) untilNext(state State) time.Duration {
 	return min(pause, max(gatherSets, w.listAgainAt.Sub(w.Clock.Now())))
 }
 
-// pause is the time to the next pass, by how this one ended.
+// pause is the delay until the next reconciliation, by the result of this one.
 func (w *worker) pause(state State) time.Duration {
 	if state.isWhole() {
 		w.failed = 0
@@ -169,9 +169,9 @@ func (w *worker) pause(state State) time.Duration {
 	return backoff.Around(backoff.After(w.failed, time.Second, limit), jitter)
 }
 
-// pass brings the seed to what is wanted, as far as possible.
-func (w *worker) pass(ctx context.Context, now task) State {
-	ctx, span := loop.BeginPass(ctx, "distributor-seed", "", w.name)
+// reconcile writes the wanted objects to the seed, as far as possible.
+func (w *worker) reconcile(ctx context.Context, now task) State {
+	ctx, span := loop.BeginReconcile(ctx, "distributor-seed", "", w.name)
 	defer span.End()
 	state := State{Name: w.name, Digests: w.last, Unfetched: w.unfetched, Checks: w.checks}
 	reached := w.connect(ctx, now)
@@ -201,14 +201,14 @@ func (w *worker) pass(ctx context.Context, now task) State {
 	return state
 }
 
-// count counts the seed's installations and reads its checks of sources, at most every CountEvery, and
-// says whether they say something new of sources. To fail here is no failure of the seed.
+// count counts the seed's installations and reads its checks of sources, at most every CountEvery, and says whether
+// their reports about sources changed. A failure here is no failure of the seed.
 func (w *worker) count(ctx context.Context) (changed bool) {
 	if w.session == nil || w.Clock.Since(w.countedAt) < w.CountEvery*9/10 {
 		return false
 	}
 	w.countedAt = w.Clock.Now()
-	ctx, span := loop.BeginPass(ctx, "distributor-count", "", w.name)
+	ctx, span := loop.BeginReconcile(ctx, "distributor-count", "", w.name)
 	defer span.End()
 	wanted := w.task().wanted
 	counted, err := usage.Read(ctx, w.session.counter, wanted.Addons, wanted.Leave)

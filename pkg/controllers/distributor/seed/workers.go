@@ -7,44 +7,44 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/trellis-addons/trellis/pkg/base/fence"
+	"github.com/trellis-addons/trellis/pkg/base/tracing"
+	"github.com/trellis-addons/trellis/pkg/clusters/remote"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/copies"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/usage"
-	"github.com/trellis-addons/trellis/pkg/fence"
-	"github.com/trellis-addons/trellis/pkg/remote"
-	"github.com/trellis-addons/trellis/pkg/tracing"
 )
 
-// Memory for the answers of all seeds at a time, and of one, in bytes.
+// Memory for the concurrent answers of all seeds, and of one, in bytes.
 const (
 	answersAtOnce  = 128 << 20
 	heaviestAnswer = 64 << 20
 )
 
-// Options are what all workers have.
+// Options are the settings of all workers.
 type Options struct {
 	// Platform is the namespace of the key of marks, Namespace that of merged catalogues.
 	Platform, Namespace string
 	// Resync is the time between two lists of a seed, CountEvery between two counts.
 	Resync, CountEvery time.Duration
 	Clock              clock.Clock
-	// Fence keeps writes from being sent; nil: there is none.
+	// Fence stops writes; nil if there is none.
 	Fence      *fence.Fence
 	Identities *Identities
 	Usage      *usage.Ledger
 	Checkers   *Checkers
-	// Report is given what a worker found, after each pass.
+	// Report gets a worker's result after each reconciliation.
 	Report func(State)
-	// ReportSets is given what is known of the copies of AddonSets, after each look at them.
+	// ReportSets gets the state of the copies of AddonSets after each check.
 	ReportSets func(copies.State)
 }
 
-// Workers are the seeds' workers by name. Calls come one at a time, but for the end.
+// Workers are the seeds' workers by name. Calls must not be concurrent, except for the end.
 type Workers struct {
 	options Options
 	budget  *remote.Budget
 
 	mutex   sync.Mutex
-	base    context.Context // the life of all workers, which outlive the pass that starts them
+	base    context.Context // the life of all workers, which outlive the reconciliation that starts them
 	end     context.CancelFunc
 	running sync.WaitGroup
 	byName  map[string]runningWorker
@@ -105,8 +105,8 @@ func (w *Workers) assign(by context.Context, first task) {
 	w.running.Go(func() { made.run(ctx) })
 }
 
-// Order gives the workers what is wanted of the copies of one set, by seed. A worker without an order
-// leaves gates as they are.
+// Order gives the workers their orders for the copies of one set, by seed. A worker without an order leaves gates as
+// they are.
 func (w *Workers) Order(set string, bySeed map[string]copies.Order) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()

@@ -20,7 +20,7 @@ import (
 
 const writesAtOnce = 8
 
-// failures of a plan, by name of the object, fit for status.
+// failures of a plan, by name of the object, safe for status.
 type failures struct {
 	mutex               sync.Mutex
 	catalogues, secrets map[string]string
@@ -28,7 +28,7 @@ type failures struct {
 
 func (f *failures) any() bool { return len(f.catalogues)+len(f.secrets) > 0 }
 
-// carryOut does what is planned, also after failures: Secrets before entries that name them.
+// carryOut carries out the plan, and continues after failures: Secrets before entries that name them.
 func (s *session) carryOut(ctx context.Context, want *Wanted, with *marker, todo plan) *failures {
 	failed := &failures{catalogues: map[string]string{}, secrets: map[string]string{}}
 	s.each(ctx, todo.writeSecret, failed.secret, func(ctx context.Context, name string) error {
@@ -58,7 +58,7 @@ func (s *session) each(ctx context.Context, names []string, fail func(string, er
 			return nil
 		})
 	}
-	_ = group.Wait() // Failures went to fail.
+	_ = group.Wait() // failures are passed to fail
 }
 
 func (f *failures) catalogue(name string, err error) {
@@ -66,7 +66,7 @@ func (f *failures) catalogue(name string, err error) {
 	defer f.mutex.Unlock()
 	f.catalogues[name] = fmt.Sprintf("AddonCatalogue %q: %s", name, Describe(err))
 	if apierrors.IsAlreadyExists(err) {
-		f.catalogues[name] += "; nothing is installed from it meanwhile"
+		f.catalogues[name] += "; nothing is installed from it until then"
 	}
 }
 
@@ -95,7 +95,7 @@ func (s *session) noteWrite(of map[string]observedObject, object client.Object) 
 
 func (s *session) writeCatalogue(ctx context.Context, name string, addon *catalogue.MergedAddon, annotations map[string]string) error {
 	object := &v1.AddonCatalogue{ObjectMeta: s.named(name), Spec: addon.Spec}
-	object.Labels = map[string]string{v1.LabelRole: v1.RoleMerged, v1.LabelManagedBy: ManagedBy} // observe finds it by them
+	object.Labels = map[string]string{v1.LabelRole: v1.RoleMerged, v1.LabelManagedBy: ManagedBy} // observe finds it by these labels
 	object.Annotations = annotations
 	before, _ := s.find(s.observed.catalogues, name)
 	expected := before.generation
@@ -116,14 +116,14 @@ func (s *session) writeCatalogue(ctx context.Context, name string, addon *catalo
 	return s.writeStatus(ctx, object)
 }
 
-// correct writes the generation, and the mark where the seed stores other content than it was sent,
-// as with a default of its CRD.
+// correct writes the generation, and the mark if the seed stores other content than was sent, for example a default
+// of its CRD.
 func (s *session) correct(ctx context.Context, object *v1.AddonCatalogue, digest string) error {
 	before := object.DeepCopy()
 	object.Annotations[v1.AnnotationGeneration] = strconv.FormatInt(object.Generation, 10)
 	content, err := catalogue.ContentDigest(object)
 	if err != nil {
-		return fmt.Errorf("the seed stores it otherwise than it was sent: %w", err)
+		return fmt.Errorf("the seed stores it with other content than was sent: %w", err)
 	}
 	if content != digest {
 		object.Annotations[v1.AnnotationMark] = catalogue.Mark(s.key, object, content)
@@ -139,7 +139,7 @@ func (s *session) correct(ctx context.Context, object *v1.AddonCatalogue, digest
 	return nil
 }
 
-// rememberStored keeps the digest of what the seed stores in place of a content.
+// rememberStored stores the digest of the content that the seed stores in place of the sent one.
 func (s *session) rememberStored(wanted, content string, other bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -149,12 +149,13 @@ func (s *session) rememberStored(wanted, content string, other bool) {
 	}
 }
 
-// recreate replaces an object whose type changed, which is immutable. It deletes nothing that the seed would refuse to create: before, the
-// seed's admission judges the new object, by a dry run that finds the name taken, and its etcd takes a write of the present one.
+// recreate replaces an object whose type changed, which is immutable. It deletes no object that the seed would not
+// recreate: first, the seed's admission evaluates the new object, by a dry run that finds the name taken, and its
+// etcd accepts a write of the present one.
 func (s *session) recreate(ctx context.Context, object *v1.AddonCatalogue, refusal error) error {
 	var live v1.AddonCatalogue
 	if err := s.client.Get(ctx, client.ObjectKeyFromObject(object), &live); err != nil {
-		return fmt.Errorf("%w, and the present one can't be read", refusal)
+		return fmt.Errorf("%w, and the seed's AddonCatalogue %q can't be read to replace it", refusal, object.Name)
 	}
 	if live.Spec.Type == object.Spec.Type || live.Labels[v1.LabelRole] != v1.RoleMerged {
 		return refusal
@@ -187,7 +188,7 @@ func (s *session) writeSecret(ctx context.Context, name string, source SecretCop
 	return s.replace(ctx, object, s.observed.secrets)
 }
 
-// replace creates an object, or replaces the observed one. It fails where another has the name.
+// replace creates an object, or replaces the observed one. It fails if another object has the name.
 func (s *session) replace(ctx context.Context, object client.Object, of map[string]observedObject) error {
 	before, ok := s.find(of, object.GetName())
 	var err error
@@ -204,7 +205,7 @@ func (s *session) replace(ctx context.Context, object client.Object, of map[stri
 	return nil
 }
 
-// remove deletes the object that was observed, and none that was made since.
+// remove deletes the observed object, and none that was created since.
 func (s *session) remove(ctx context.Context, object client.Object, of map[string]observedObject) error {
 	name := object.GetName()
 	if before, ok := s.find(of, name); ok {

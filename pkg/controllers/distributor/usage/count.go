@@ -17,18 +17,18 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/remote"
+	"github.com/trellis-addons/trellis/pkg/clusters/remote"
 )
 
 const countedAtOnce = 500
 
-// countTotals bound a count, above what any seed has.
+// countTotals bound a count, above the number of any seed.
 var countTotals = remote.Totals{Calls: 400, Items: 200_000, Bytes: 128 << 20, Time: 2 * time.Minute}
 
-// tables asks for the printed columns of objects only.
+// tables requests only the printed columns of objects.
 const tables = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
-// NewClient makes the client of a seed that reads tables.
+// NewClient returns a client for a seed that reads tables.
 func NewClient(foreign *remote.Client) (rest.Interface, error) {
 	config := rest.CopyConfig(foreign.Config)
 	version := v1.GroupVersion
@@ -36,16 +36,16 @@ func NewClient(foreign *remote.Client) (rest.Interface, error) {
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
 	client, err := rest.RESTClientForConfigAndClient(config, foreign.HTTP)
 	if err != nil {
-		return nil, fmt.Errorf("making a client for tables: %w", err)
+		return nil, fmt.Errorf("creating a client for tables: %w", err)
 	}
 	return client, nil
 }
 
-// Count is what a seed's installations have. Unknown versions are one number.
+// Count counts a seed's installations by version. Unknown versions are one number.
 type Count struct {
 	Installations map[catalogue.UsedVersion]int
 	Others        int
-	// Unfetched is what the installations of offered add-ons say of their sources.
+	// Unfetched are problems with sources that installations of offered add-ons report.
 	Unfetched Unfetched
 
 	offered map[string]map[string]bool
@@ -113,7 +113,7 @@ func readPage(ctx context.Context, client rest.Interface, token string, counted 
 	}
 	var page table
 	if err := json.Unmarshal(raw, &page); err != nil {
-		return "", &remote.MisbehavesError{Did: "its table of installations has another form"}
+		return "", &remote.MisbehavesError{Did: "its table of installations has an unexpected form"}
 	}
 	counted.add(&page)
 	return page.Metadata.Continue, nil
@@ -171,7 +171,7 @@ func (u Unfetched) add(addon, reason string) {
 	}
 }
 
-// Of is what installations of some add-ons say, with the worst reason; empty: nothing.
+// Of is the text about problems with some add-ons' sources, with the worst reason; empty if there are none.
 func (u Unfetched) Of(addons map[string]string) (reason, text string) {
 	var named []string
 	for _, addon := range slices.Sorted(maps.Keys(addons)) {

@@ -21,33 +21,33 @@ import (
 )
 
 const (
-	// gatherUsage is how long changes are gathered before a write.
+	// gatherUsage is how long changes are collected before a write.
 	gatherUsage = time.Second
-	// retryUsage is when a failed write is tried again.
+	// retryUsage is the delay before a failed write is retried.
 	retryUsage = 10 * time.Second
-	// usageLimit is the size of the ConfigMap, 1 MiB at most. Seeds share it equally.
+	// usageLimit is the maximal size of the ConfigMap, whose limit is 1 MiB. Seeds share it equally.
 	usageLimit = 900 << 10
 )
 
-// Ledger keeps how many installations on each seed have which versions, in ConfigMap addon-usage,
-// for the admission of every replica. Figures outlive the end of the seed and of this process.
+// Ledger stores how many installations on each seed have which versions, in ConfigMap addon-usage, for the admission
+// of every replica. Figures survive an outage of the seed and the end of this process.
 type Ledger struct {
 	namespace string
 	clock     clock.WithTicker
 
 	mutex sync.Mutex
 	rows  map[string]catalogue.SeedUsage
-	// seeds are those that exist; nil until the first pass.
+	// seeds are the existing ones; nil until the first reconciliation.
 	seeds sets.Set[string]
 	wake  chan struct{}
 
 	client client.Client
 	direct client.Reader
-	// written is what the ConfigMap has; nil until it was read.
+	// written is the content of the ConfigMap; nil until it was read.
 	written map[string]string
 }
 
-// NewLedger makes an empty one. What an earlier leader wrote is read before the first write.
+// NewLedger returns an empty one. The figures of an earlier leader are read before the first write.
 func NewLedger(namespace string, clock clock.WithTicker, client client.Client, direct client.Reader) *Ledger {
 	return &Ledger{
 		namespace: namespace, clock: clock, client: client, direct: direct,
@@ -55,7 +55,7 @@ func NewLedger(namespace string, clock clock.WithTicker, client client.Client, d
 	}
 }
 
-// Counted records what a seed answered.
+// Counted records a seed's count.
 func (l *Ledger) Counted(seed string, count *Count) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -105,7 +105,7 @@ func (l *Ledger) Start(ctx context.Context) error {
 		}
 		pause := gatherUsage
 		if err := l.write(ctx); err != nil && ctx.Err() == nil {
-			log.FromContext(ctx).Error(err, "the usage of add-ons can't be written down", "configMap", v1.ConfigMapUsage)
+			log.FromContext(ctx).Error(err, "the usage of add-ons can't be stored", "configMap", v1.ConfigMapUsage)
 			l.changed()
 			pause = retryUsage
 		}
@@ -143,10 +143,10 @@ func (l *Ledger) write(ctx context.Context) error {
 	return nil
 }
 
-// Stay are the installations with versions that are to be left, by the last count.
+// Stay counts the installations with versions that must be left, by the last count.
 type Stay struct {
 	Installations, Seeds int
-	// Uncounted are seeds that don't answer, or did not yet.
+	// Uncounted are seeds that don't answer, or have not answered yet.
 	Uncounted int
 }
 
@@ -175,7 +175,7 @@ func (l *Ledger) Having(leave catalogue.Leave) Stay {
 	return found
 }
 
-// encode is what the ConfigMap should have; nil before the first pass.
+// encode is the wanted content of the ConfigMap; nil before the first reconciliation.
 func (l *Ledger) encode() map[string]string {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -189,7 +189,7 @@ func (l *Ledger) encode() map[string]string {
 	return wanted
 }
 
-// read adds what an earlier leader knew of seeds that have not answered yet.
+// read adds an earlier leader's figures of seeds that have not answered yet.
 func (l *Ledger) read(ctx context.Context) error {
 	var kept corev1.ConfigMap
 	err := l.direct.Get(ctx, client.ObjectKey{Namespace: l.namespace, Name: v1.ConfigMapUsage}, &kept)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"time"
 	"unsafe"
@@ -16,6 +17,9 @@ import (
 )
 
 var statusLine = regexp.MustCompile(`(?m)^(Uid|Gid|NoNewPrivs|Seccomp|CapPrm|CapEff|CapInh|CapAmb|CapBnd):\s+(\S+)`)
+
+// init keeps main on the first thread, which alone has the signal that comes when the parent ends.
+func init() { runtime.LockOSThread() }
 
 func main() {
 	status, err := os.ReadFile("/proc/self/status")

@@ -1,0 +1,28 @@
+package resolution
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/trellis-addons/trellis/pkg/fetch"
+)
+
+// References reads the objects that valuesFrom and sources name on the seed.
+type References struct {
+	// Secret and ConfigMap read whole objects with our mark.
+	Secret    func(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error)
+	ConfigMap func(ctx context.Context, key types.NamespacedName) (*corev1.ConfigMap, error)
+	// IsThere reports whether the seed has an object of this kind, marked or not.
+	IsThere            func(ctx context.Context, kind string, key types.NamespacedName) (bool, error)
+	Providers          Providers
+	SourceKinds        fetch.Kinds
+	CatalogueNamespace string
+}
+
+// Providers reads the Secret that an object names, of a kind that providerRef may name.
+type Providers interface {
+	ProviderSecret(ctx context.Context, kind schema.GroupKind, key types.NamespacedName) (string, error)
+}
