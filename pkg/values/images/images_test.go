@@ -179,6 +179,19 @@ func TestRewrite(t *testing.T) {
 	}
 }
 
+// Red when a kind of pod, a kind of container or an object in a list is left out, and when an image is there twice.
+func TestImagesOfObjects(t *testing.T) {
+	want := []string{"busybox:1", "data/e:1", "debug", "gcr.io/x/y", "nginx", "quay.io/x/b"}
+	if diff := cmp.Diff(want, images.Of(objects(t, before))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for kind := range strings.SplitSeq(before, "---\n") {
+		if strings.Contains(kind, "{image: nginx}") && !strings.Contains(kind, "example.com/v1") && len(images.Of(objects(t, kind))) != 1 {
+			t.Errorf("no image is found in\n%s", kind)
+		}
+	}
+}
+
 func FuzzImage(f *testing.F) {
 	for _, seed := range []string{"nginx", "a.b:5000/c/d:tag" + digest, "localhost/x", "UPPER/x", ":", "@"} {
 		f.Add(seed)
