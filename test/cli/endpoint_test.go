@@ -87,8 +87,11 @@ func serve(t testing.TB, name string) *served {
 	marks := mergedcatalogue.New(logr.Discard())
 	dependencies := w.dependencies(made, marks)
 	previews := addoninstallation.NewPreviewer(dependencies)
-	sets := addonset.New(wiring.AddonSet(made.Seed, marks, addonset.Options{CatalogueNamespace: w.platform}))
-	made.SetUp(addoninstallation.New(dependencies), sets)
+	made.SetUp(addoninstallation.New(dependencies))
+	whole := world.Seed(t, config, w.platform, func(options *manager.Options) { options.Logger = logr.Discard() }) // with all installations
+	sets := addonset.New(wiring.AddonSet(whole.Seed, marks, addonset.Options{CatalogueNamespace: w.platform}))
+	whole.SetUp(sets)
+	whole.Run()
 	own := query.NewCertificate(client.ObjectKey{Namespace: w.platform, Name: query.CertificateSecret}, []string{"localhost", "127.0.0.1"},
 		&query.Publication{Writer: w.seed, Namespace: w.platform, Service: "query", Port: "443", Logger: logr.Discard()})
 	own.Use(w.seed, w.seed)
