@@ -21,7 +21,7 @@ const mostSet = 320 << 10
 const previewExample = `  # What would an edit of a set do on this seed?
   kubectl addons set preview monitoring.yaml
 
-  # The live set with another version, which nobody wrote yet
+  # The live set with another version, which is not written yet
   kubectl --context master get addonset monitoring -o yaml | sed 's/1.2.0/1.3.0/' | kubectl addons set preview -`
 
 // preview makes the command that shows what a set would do.
@@ -31,7 +31,8 @@ func preview(tool *cli.Tool) *cobra.Command {
 		Long: "Show which clusters of a seed an AddonSet in a file would change, by group: installations to install, update and remove, and what\n" +
 			"would be blocked. Nothing is written. Run it once for each seed. Exit code 1: something would change.",
 		Example: previewExample, Args: cobra.ExactArgs(1),
-		Annotations: cli.Needs("list addoninstallations in all namespaces", "list addoncatalogues and addonsets in the catalogue namespace"),
+		Annotations: cli.Needs("list addoninstallations in all namespaces", "list addoncatalogues in the catalogue namespace",
+			"list addonsets in the catalogue namespace"),
 	}, func(ctx context.Context, seed *cli.Platform, arguments []string) (cli.Answer, error) {
 		name, set, err := readFile(tool, arguments[0])
 		if err != nil {
