@@ -79,7 +79,7 @@ func (s *seed) addQuery(ctx context.Context) error {
 	counted := query.NewMetrics(metrics.Registry)
 	endpoint := query.New(query.Dependencies{
 		Catalogue: catalogue, Clusters: finder, Available: held, Rows: rows, Bindings: bindings,
-		Installations: s.GetClient(), Certificates: certificates, Clients: clients, Previews: s.previews, Elected: s.Elected(),
+		Installations: s.GetClient(), Certificates: certificates, Clients: clients, Previews: s.previews, Sets: s.sets, Elected: s.Elected(),
 		Reviews: query.NewReviews(s.GetClient(), query.ReviewOptions{
 			Audiences: options.query.audiences, TTL: options.query.reviewTTL, Metrics: counted,
 		}),

@@ -11,7 +11,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	flags "github.com/trellis-addons/trellis/cmd/internal/manager"
-	"github.com/trellis-addons/trellis/pkg/render/images"
+	"github.com/trellis-addons/trellis/pkg/values/images"
 )
 
 // templateOptions are the flags about template data and rendered objects.

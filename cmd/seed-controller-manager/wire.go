@@ -35,6 +35,7 @@ type seed struct {
 	identities *cluster.Identities
 	options    *options
 	previews   *addoninstallation.Previewer
+	sets       *addonset.Reconciler
 }
 
 // wire makes the controllers and adds them to the manager.
@@ -116,6 +117,7 @@ func (s *seed) addSets(core *coreaddon.Reconciler) error {
 	if err := metrics.Registry.Register(controller); err != nil {
 		return fmt.Errorf("registering metrics of controller addonset: %w", err)
 	}
+	s.sets = controller
 	return controller.SetupWithManager(s)
 }
 

@@ -31,8 +31,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fleet/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/install/pullsecret"
 	"github.com/trellis-addons/trellis/pkg/install/revision"
-	"github.com/trellis-addons/trellis/pkg/render/images"
 	"github.com/trellis-addons/trellis/pkg/render/kept"
+	"github.com/trellis-addons/trellis/pkg/values/images"
 )
 
 // InstallationParts are the dependencies of controller addoninstallation that a manager does not have.

@@ -128,9 +128,7 @@ func (t *Tool) Done(object client.Object, done string) {
 
 // PrintObject prints an installation for git, without what an API server adds.
 func (t *Tool) PrintObject(o *Output, one *v1.AddonInstallation) error {
-	return t.Print(o, Answer{
-		Names: []string{ResourceInstallation + "/" + one.Name}, Object: &unstructured.Unstructured{Object: Content(one)},
-	})
+	return t.Print(o, Answer{Object: &unstructured.Unstructured{Object: Content(one)}})
 }
 
 // Content is an installation without what only an API server adds.

@@ -7,14 +7,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/printers"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/base/text"
@@ -22,16 +25,19 @@ import (
 )
 
 // Output is the format that -o chose.
-type Output struct{ format string }
+type Output struct {
+	format string
+	// own are formats of the verb's own.
+	own []string
+}
 
 const formats = "table, wide, name, json, yaml, jsonpath=..., jsonpath-file=..., go-template=..., go-template-file=..."
 
 // Flag adds flag -o to a command.
 func (o *Output) Flag(command *cobra.Command) {
-	command.Flags().StringVarP(&o.format, "output", "o", "table", "output format: "+formats)
+	command.Flags().StringVarP(&o.format, "output", "o", "table", "output format: "+strings.Join(append(slices.Clone(o.own), formats), ", "))
 	_ = command.RegisterFlagCompletionFunc("output", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		known := []string{"table", "wide", "name", "json", "yaml", "jsonpath="}
-		return known, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		return append([]string{"table", "wide", "name", "json", "yaml", "jsonpath="}, o.own...), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	})
 }
 
@@ -44,10 +50,12 @@ func (o *Output) ObjectFlag(command *cobra.Command) {
 type Answer struct {
 	// Tables are for people; wide has all of their columns.
 	Tables []view.Table
-	// Names are resource/name, one a line.
+	// Names are what -o name prints, one a line; nil: those of Object, or of its items, as kubectl prints them.
 	Names []string
 	// Object is for programs, with its kind set.
 	Object runtime.Object
+	// Lines are what formats of the verb's own print.
+	Lines map[string][]string
 	// Notes are for people beside tables.
 	Notes []string
 	// IsNo ends the command with ExitNo.
@@ -56,7 +64,7 @@ type Answer struct {
 
 // Check refuses an unknown format before anything is read. Errors: ExitUsage.
 func (o *Output) Check() error {
-	if o.IsTable() || o.format == "name" {
+	if o.IsTable() || o.format == "name" || slices.Contains(o.own, o.format) {
 		return nil
 	}
 	_, err := o.printer()
@@ -82,18 +90,20 @@ func (o *Output) printer() (printers.ResourcePrinter, error) {
 // Read makes the answer of a verb from an API server and the verb's arguments.
 type Read func(ctx context.Context, of *Platform, arguments []string) (Answer, error)
 
-// Reads completes a command that prints what it reads on a seed: it adds flag -o, and connects.
-func (t *Tool) Reads(command *cobra.Command, read Read) *cobra.Command {
-	return t.reads(command, t.Seed, read)
+// Reads completes a command that prints what it reads on a seed: it adds flag -o, and connects. The answer may have formats of its own.
+func (t *Tool) Reads(command *cobra.Command, read Read, formats ...string) *cobra.Command {
+	return t.reads(command, t.Seed, read, formats)
 }
 
 // ReadsSets is Reads for AddonSets, which a master has, and of which seeds have copies.
 func (t *Tool) ReadsSets(command *cobra.Command, read Read) *cobra.Command {
-	return t.reads(command, t.WithSets, read)
+	return t.reads(command, t.WithSets, read, nil)
 }
 
-func (t *Tool) reads(command *cobra.Command, connect func(context.Context) (*Platform, error), read Read) *cobra.Command {
-	var output Output
+func (t *Tool) reads(
+	command *cobra.Command, connect func(context.Context) (*Platform, error), read Read, formats []string,
+) *cobra.Command {
+	output := Output{own: formats}
 	output.Flag(command)
 	command.RunE = func(command *cobra.Command, arguments []string) error {
 		if err := output.Check(); err != nil {
@@ -137,9 +147,15 @@ func (t *Tool) Print(o *Output, answer Answer) error {
 			t.Note("%s", note)
 		}
 		return nil
-	case o.format == "name":
-		for _, name := range answer.Names {
-			fmt.Fprintln(t.Out, text.Line(name))
+	case o.format == "name", slices.Contains(o.own, o.format):
+		lines := answer.Lines[o.format]
+		if o.format == "name" {
+			if lines = answer.Names; lines == nil {
+				lines = NamesIn(answer.Object)
+			}
+		}
+		for _, line := range lines {
+			fmt.Fprintln(t.Out, text.Line(line))
 		}
 		return nil
 	}
@@ -193,15 +209,25 @@ func Installations(found []v1.AddonInstallation, now time.Time) Answer {
 	for i := range items.Items {
 		WithKind(&items.Items[i])
 	}
-	made := Answer{Tables: []view.Table{view.Installations(rows)}, Object: items, Notes: []string{view.Counts(rows)}}
-	for _, row := range rows {
-		made.Names = append(made.Names, ResourceInstallation+"/"+row.Name)
-	}
-	return made
+	return Answer{Tables: []view.Table{view.Installations(rows)}, Object: items, Notes: []string{view.Counts(rows)}}
 }
 
-// ResourceInstallation is the resource of installations in -o name.
-const ResourceInstallation = "addoninstallation.kubermatic.k8c.io"
+// NamesIn are kind.group/name of an object, or of the items of a list.
+func NamesIn(of runtime.Object) (names []string) {
+	add := func(one runtime.Object) error {
+		if object, isNamed := one.(client.Object); isNamed && object.GetName() != "" {
+			kind := one.GetObjectKind().GroupVersionKind()
+			names = append(names, strings.ToLower(kind.Kind)+"."+kind.Group+"/"+object.GetName())
+		}
+		return nil
+	}
+	if meta.IsListType(of) {
+		_ = meta.EachListItem(of, add) // add has no error
+	} else {
+		_ = add(of)
+	}
+	return names
+}
 
 // WithKind sets the kind of an installation, which objects of a typed client lack.
 func WithKind(one *v1.AddonInstallation) *v1.AddonInstallation {

@@ -8,7 +8,9 @@ import (
 
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -151,25 +153,42 @@ func nearest(name string, known []string) string {
 	return "there are " + text.Names(known, 5)
 }
 
+// Each visits the objects of a list, page by page, until an error of visit. It ends after the page with the most-th object (0: never), and
+// says so. A server that users run may answer empty pages without end, so an empty page counts too. Options may set another size of pages.
+func Each[T client.Object](
+	ctx context.Context, p *Platform, list client.ObjectList, most int, visit func(T) error, options ...client.ListOption,
+) (isCut bool, err error) {
+	for next, count := "", 0; ; {
+		page := list.DeepCopyObject().(client.ObjectList)
+		err := p.List(ctx, page, slices.Concat([]client.ListOption{client.Limit(pageSize)}, options, []client.ListOption{client.Continue(next)})...)
+		if err != nil {
+			return false, err
+		}
+		err = meta.EachListItem(page, func(one runtime.Object) error { return visit(one.(T)) })
+		if err != nil {
+			return false, err
+		}
+		count += max(meta.LenList(page), 1)
+		switch next = page.GetContinue(); {
+		case next == "":
+			return false, nil
+		case most > 0 && count >= most:
+			return true, nil
+		}
+	}
+}
+
 // Installations lists the installations of a namespace, of all if it is empty, page by page. Of a cluster only its own
 // ones are returned.
 func (p *Platform) Installations(ctx context.Context, of target.Ref) ([]v1.AddonInstallation, error) {
 	var found []v1.AddonInstallation
-	for next := ""; ; {
-		var page v1.AddonInstallationList
-		err := p.List(ctx, &page, client.InNamespace(of.Namespace), client.Limit(pageSize), client.Continue(next))
-		if err != nil {
-			return nil, err
+	_, err := Each(ctx, p, &v1.AddonInstallationList{}, 0, func(one *v1.AddonInstallation) error {
+		if of.Name == "" || of.Has(one) {
+			found = append(found, *one)
 		}
-		for _, one := range page.Items {
-			if of.Name == "" || of.Has(&one) {
-				found = append(found, one)
-			}
-		}
-		if next = page.Continue; next == "" {
-			return found, nil
-		}
-	}
+		return nil
+	}, client.InNamespace(of.Namespace))
+	return found, err
 }
 
 // Installation reads an installation of a place by its name, with or without the cluster's part of it, or by its add-on if

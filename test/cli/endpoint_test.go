@@ -33,6 +33,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	clusters "github.com/trellis-addons/trellis/pkg/clusters/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
+	"github.com/trellis-addons/trellis/pkg/controllers/addonset"
 	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 	"github.com/trellis-addons/trellis/pkg/fetch/store"
@@ -87,6 +88,10 @@ func serve(t testing.TB, name string) *served {
 	dependencies := w.dependencies(made, marks)
 	previews := addoninstallation.NewPreviewer(dependencies)
 	made.SetUp(addoninstallation.New(dependencies))
+	whole := world.Seed(t, config, w.platform, func(options *manager.Options) { options.Logger = logr.Discard() }) // with all installations
+	sets := addonset.New(wiring.AddonSet(whole.Seed, marks, addonset.Options{CatalogueNamespace: w.platform}))
+	whole.SetUp(sets)
+	whole.Run()
 	own := query.NewCertificate(client.ObjectKey{Namespace: w.platform, Name: query.CertificateSecret}, []string{"localhost", "127.0.0.1"},
 		&query.Publication{Writer: w.seed, Namespace: w.platform, Service: "query", Port: "443", Logger: logr.Discard()})
 	own.Use(w.seed, w.seed)
@@ -99,7 +104,7 @@ func serve(t testing.TB, name string) *served {
 		catalogue := query.NewCatalogue(w.platform, marks, logr.Discard())
 		expect.NoError(t, catalogue.Watch(made.Context(), made.GetCache()))
 		server := query.New(query.Dependencies{
-			Catalogue: catalogue, Clusters: made.Clusters, Installations: made.GetClient(), Certificates: own, Previews: previews,
+			Catalogue: catalogue, Clusters: made.Clusters, Installations: made.GetClient(), Certificates: own, Previews: previews, Sets: sets,
 			Elected: elected, Rows: rows, Bindings: bindings, Available: held, Reviews: query.NewReviews(w.seed, query.ReviewOptions{TTL: time.Millisecond}),
 		}, query.Options{Address: "127.0.0.1:0", CatalogueNamespace: w.platform, Logger: logr.Discard()})
 		expect.NoError(t, made.Add(server))

@@ -28,7 +28,7 @@ var contracts = []string{"pkg/cli", "pkg/controllers", "pkg/fetch", "pkg/render"
 // foundations are parts of contracts, or parts of such parts, that the other parts of the same may import.
 var foundations = []string{
 	"pkg/cli/endpoint", "pkg/controllers/distributor/copies", "pkg/controllers/distributor/seed", "pkg/controllers/distributor/usage",
-	"pkg/fetch/archive", "pkg/fetch/outbound", "pkg/fetch/registry", "pkg/render/images", "pkg/render/manifest", "pkg/render/redact",
+	"pkg/fetch/archive", "pkg/fetch/outbound", "pkg/fetch/registry", "pkg/render/manifest", "pkg/render/redact",
 }
 
 // folderOf gives the folder of tiers that a package belongs to, and its tier; -1 for a package outside of them.

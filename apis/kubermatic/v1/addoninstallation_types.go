@@ -365,6 +365,13 @@ type AppliedState struct {
 	// volumeClaims counts the PersistentVolumeClaims among the objects, which are removed with the installation.
 	// +optional
 	VolumeClaims int32 `json:"volumeClaims,omitempty"`
+	// images are the container images of the objects and hooks, as the user cluster gets them: the first 50 in alphabetical order, without
+	// those that contain secret values or have more than 512 characters.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:items:MaxLength=512
+	Images []string `json:"images,omitempty"`
 }
 
 // HelmReleaseState is the Helm release as recorded; the user cluster may show it later.

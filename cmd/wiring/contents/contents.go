@@ -45,11 +45,12 @@ type Local struct {
 	folder string
 }
 
+// anywhere are all addresses.
+var anywhere = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
+
 // NewLocal makes a Local, which reads from any address.
 func NewLocal() (*Local, error) {
-	kinds := Kinds(outbound.New(outbound.Options{
-		AllowCIDRs: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")},
-	}))
+	kinds := Kinds(outbound.New(outbound.Options{AllowCIDRs: anywhere}))
 	folder, err := os.MkdirTemp("", "trellis-content-")
 	if err != nil {
 		return nil, err

@@ -30,7 +30,8 @@ import (
 func All() []cli.Verb {
 	return []cli.Verb{
 		list.Command, available.Command, show.Command, why.Command, status.Command, tree.Command, history.Command, events.Command,
-		previews.Diff, previews.Render, previews.Values, upgradecheck.Command, images.Command,
+		previews.Diff, previews.Render, previews.Values, upgradecheck.Command,
+		images.Command(func(config, authority []byte) images.Registries { return contents.NewRegistries(config, authority) }),
 		install.Command, install.Enable, uninstall.Disable, upgrade.Command, uninstall.Command,
 		steer.Pause, steer.Resume, steer.Reconcile, steer.Approve, steer.Adopt,
 		set.Command,

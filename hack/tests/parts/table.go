@@ -198,8 +198,8 @@ var figures = []Part{
 	},
 	{
 		Name: "bench-catalogues", Apart: measures, Minutes: 3, Bench: ".", Verbose: true,
-		Packages: []string{"test/bench/addon", "test/bench/distributor", "test/bench/query", "test/bench/rendering"},
-		Why:      "figures of catalogues, seeds, queries and renderers",
+		Packages: []string{"test/bench/addon", "test/bench/cli", "test/bench/distributor", "test/bench/query", "test/bench/rendering"},
+		Why:      "figures of catalogues, seeds, queries, renderers and the command",
 	},
 	{
 		Name: "bench-packages", Apart: measures, Minutes: 2, Bench: ".", Verbose: true,

@@ -93,8 +93,12 @@ type Question struct {
 	Right string
 }
 
-// Ask decodes the answer to a question into a value. Errors: ExitUnreachable, ExitForbidden, ExitRefused.
-func (e *Endpoint) Ask(ctx context.Context, asked Question, into any) error {
+// Ask finds the endpoint of a seed, and decodes its answer to a question into a value. Errors: those of Find, ExitForbidden, ExitRefused.
+func Ask(ctx context.Context, seed *cli.Platform, asked Question, into any) error {
+	e, err := Find(ctx, seed)
+	if err != nil {
+		return err
+	}
 	found, err := e.call(ctx, asked)
 	if err != nil {
 		return err

@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -25,8 +27,8 @@ const (
 )
 
 // Preview is what an installation with this name, annotations and spec would become. A preview that is pending is asked for again for a
-// minute and a half. Errors: ExitUnreachable, ExitForbidden, ExitRefused.
-func (e *Endpoint) Preview(ctx context.Context, one *v1.AddonInstallation) (made preview.Preview, err error) {
+// minute and a half. With isLive, the user cluster checks the objects. Errors: ExitUnreachable, ExitForbidden, ExitRefused.
+func (e *Endpoint) Preview(ctx context.Context, one *v1.AddonInstallation, isLive bool) (made preview.Preview, err error) {
 	asked := &v1.AddonInstallation{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1.GroupVersion.String(), Kind: "AddonInstallation"},
 		ObjectMeta: metav1.ObjectMeta{Name: one.Name, Annotations: one.Annotations}, Spec: one.Spec,
@@ -34,6 +36,9 @@ func (e *Endpoint) Preview(ctx context.Context, one *v1.AddonInstallation) (made
 	question := Question{
 		Path: "api/v1/namespaces/" + one.Namespace + "/preview", Body: asked,
 		Right: fmt.Sprintf("create or update addoninstallations.kubermatic.k8c.io in namespace %q", one.Namespace),
+	}
+	if isLive {
+		question.Query = url.Values{"live": {"true"}}
 	}
 	limited, stop := context.WithTimeout(ctx, previewTime)
 	defer stop()
@@ -66,6 +71,11 @@ func (e *Endpoint) Preview(ctx context.Context, one *v1.AddonInstallation) (made
 	}
 }
 
+// LiveFlag adds flag --live to a command that shows a preview.
+func LiveFlag(command *cobra.Command, isLive *bool) {
+	command.Flags().BoolVar(isLive, "live", false, "have the cluster check the objects too, by a dry run: nothing is written")
+}
+
 // decode reads an answer. Its numbers stay as they are.
 func decode(body []byte, into any) error {
 	decoder := json.NewDecoder(bytes.NewReader(body))
@@ -78,11 +88,11 @@ func decode(body []byte, into any) error {
 
 // Foresee are lines about what an installation would become, for callers who are about to confirm it. If there is no preview, a line says
 // why.
-func Foresee(ctx context.Context, t *cli.Tool, seed *cli.Platform, one *v1.AddonInstallation) []string {
+func Foresee(ctx context.Context, t *cli.Tool, seed *cli.Platform, one *v1.AddonInstallation, isLive bool) []string {
 	at, err := Find(ctx, seed)
 	var made preview.Preview
 	if err == nil {
-		made, err = at.Preview(ctx, one)
+		made, err = at.Preview(ctx, one, isLive)
 	}
 	if err != nil {
 		return []string{"no preview: " + err.Error()}

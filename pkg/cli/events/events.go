@@ -39,8 +39,8 @@ func Command(tool *cli.Tool) *cobra.Command {
 		list := &eventsv1.EventList{Items: found}
 		list.SetGroupVersionKind(eventsv1.SchemeGroupVersion.WithKind("EventList"))
 		answer := cli.Answer{Tables: []view.Table{view.Events(found, tool.Now())}, Object: list}
-		for _, one := range found {
-			answer.Names = append(answer.Names, "event.events.k8s.io/"+one.Name)
+		for i := range found {
+			found[i].SetGroupVersionKind(eventsv1.SchemeGroupVersion.WithKind("Event"))
 		}
 		if len(found) == 0 {
 			answer.Notes = append(answer.Notes, "no events: API servers keep them for an hour, unless they are set up otherwise")

@@ -4,7 +4,6 @@ package images
 import (
 	"context"
 	"net/url"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -18,29 +17,34 @@ const example = `  # Images, charts and repositories of all add-ons on a cluster
   kubectl addons images --cluster 47s2ddlfgj
 
   # Those of all clusters, with the installations that use each
-  kubectl addons images -A -o wide`
+  kubectl addons images -A -o wide
 
-// answer is that of the endpoint.
-type answer struct {
-	Contents []struct {
-		Kind          string   `json:"kind"`
-		Reference     string   `json:"reference"`
-		Revision      string   `json:"revision,omitempty"`
-		Digest        string   `json:"digest,omitempty"`
-		Count         int      `json:"count"`
-		Installations []string `json:"installations"`
-	} `json:"contents"`
-	Total     int  `json:"total"`
-	Truncated bool `json:"truncated,omitempty"`
+  # What does a mirror lack?
+  kubectl addons images -A --check registry.internal.example.com
+
+  # Copy it, where docker.io and quay.io have a path each
+  kubectl addons images -A --check docker.io=registry.internal.example.com/hub --check quay.io=registry.internal.example.com/quay \
+    -o crane | sh`
+
+// Formats of lists of copies.
+const (
+	formatCrane  = "crane"
+	formatSkopeo = "skopeo"
+)
+
+// Command makes the verb. Open is for --check.
+func Command(open Open) cli.Verb {
+	return func(tool *cli.Tool) *cobra.Command { return command(tool, &check{open: open}) }
 }
 
-// Command makes the command.
-func Command(tool *cli.Tool) *cobra.Command {
+func command(tool *cli.Tool, asked *check) *cobra.Command {
 	everywhere := false
 	command := &cobra.Command{
 		Use: "images", Short: "List the images, charts and repositories that installations run, with the installations that use each",
-		Long: "List the sources of what installations run: add-on images, charts and git repositories, with the digest of their files. Images\n" +
-			"of containers are not among them. The query endpoint answers this to callers who may list the catalogue of the seed.",
+		Long: "List what installations run: the images of containers, and the add-on images, charts and git repositories that add-ons come\n" +
+			"from. The query endpoint answers this to callers who may list the catalogue of the seed.\n\n" +
+			"With --check, look for the images and charts in a mirror, by digest where it is known, else by tag. -o crane and -o skopeo print\n" +
+			"commands that copy what is missing. Exit code 1: something is missing, or could not be looked for.",
 		Example: example, Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
 		Annotations: cli.Needs("list addoninstallations", "list addoncatalogues in the catalogue namespace",
 			"get addoncatalogues with --cluster"),
@@ -48,8 +52,15 @@ func Command(tool *cli.Tool) *cobra.Command {
 	tool.ClusterFlag(command)
 	command.Flags().BoolVarP(&everywhere, "all-namespaces", "A", false, "list those of all clusters")
 	command.MarkFlagsMutuallyExclusive("cluster", "all-namespaces")
+	flags := command.Flags()
+	flags.StringArrayVar(&asked.mirrors, "check", nil, "`MIRROR` of all registries, or REGISTRY=MIRROR; repeatable")
+	flags.StringVar(&asked.config, "registry-config", "", "`FILE` with logins for the mirror, such as ~/.docker/config.json")
+	flags.StringVar(&asked.authority, "registry-ca", "", "`FILE` with the certificate authority of the mirror, in PEM")
 	return tool.Reads(command, func(ctx context.Context, seed *cli.Platform, _ []string) (cli.Answer, error) {
-		asked := endpoint.Question{
+		if format := command.Flag("output").Value.String(); len(asked.mirrors) == 0 && (format == formatCrane || format == formatSkopeo) {
+			return cli.Answer{}, cli.Fail(cli.ExitUsage, "add --check MIRROR", "-o %s prints what a mirror lacks", format)
+		}
+		question := endpoint.Question{
 			Path: "api/v1/images", Query: url.Values{},
 			Right: "list addoninstallations.kubermatic.k8c.io there, and addoncatalogues.kubermatic.k8c.io in the catalogue namespace",
 		}
@@ -58,13 +69,13 @@ func Command(tool *cli.Tool) *cobra.Command {
 			if err != nil {
 				return cli.Answer{}, err
 			}
-			set(asked.Query, "namespace", of.Namespace)
+			set(question.Query, "namespace", of.Namespace)
 			if !of.IsKKP() {
-				set(asked.Query, "cluster", of.Name)
+				set(question.Query, "cluster", of.Name)
 			}
 		}
-		return ask(ctx, seed, asked)
-	})
+		return ask(ctx, seed, question, asked)
+	}, formatCrane, formatSkopeo)
 }
 
 // set adds a parameter that has a value.
@@ -74,24 +85,21 @@ func set(to url.Values, name, value string) {
 	}
 }
 
-func ask(ctx context.Context, seed *cli.Platform, asked endpoint.Question) (cli.Answer, error) {
-	at, err := endpoint.Find(ctx, seed)
+func ask(ctx context.Context, seed *cli.Platform, question endpoint.Question, asked *check) (cli.Answer, error) {
+	var found view.Contents
+	err := endpoint.Ask(ctx, seed, question, &found)
 	if err != nil {
 		return cli.Answer{}, err
 	}
-	var found answer
-	if err := at.Ask(ctx, asked, &found); err != nil {
-		return cli.Answer{}, err
+	made := cli.Answer{Tables: []view.Table{found.Table()}, Notes: []string{text.Count(found.Total, "content")}}
+	if len(asked.mirrors) > 0 {
+		made, err = asked.run(ctx, &found)
+	} else {
+		made.Names = cli.NamesOf(found.Contents, func(one *view.Content) string { return one.Reference })
+		made.Object, err = cli.Document("Images", found)
 	}
-	table, made := view.NewTable("KIND", "REFERENCE", "REVISION", "USES", "DIGEST*", "INSTALLATIONS*"), cli.Answer{}
-	for _, one := range found.Contents {
-		table.Add(view.Of(one.Kind, one.Reference, one.Revision, strconv.Itoa(one.Count), one.Digest, text.Names(one.Installations, 10))...)
-		made.Names = append(made.Names, one.Reference)
-	}
-	made.Tables, made.Notes = []view.Table{table}, []string{text.Count(found.Total, "source")}
 	if found.Truncated {
 		made.Notes = append(made.Notes, "the list is not complete: name a namespace or a cluster")
 	}
-	made.Object, err = cli.Document("Images", found)
 	return made, err
 }

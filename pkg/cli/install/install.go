@@ -34,6 +34,7 @@ type options struct {
 	wait    cli.Wait
 	output  cli.Output
 	dryRun  string
+	isLive  bool
 	name    string
 	spec    v1.AddonInstallationSpec
 }
@@ -55,6 +56,7 @@ func Command(tool *cli.Tool) *cobra.Command {
 	o.consent.Flag(command)
 	o.wait.Flags(command, "it is Ready")
 	o.output.ObjectFlag(command)
+	endpoint.LiveFlag(command, &o.isLive)
 	flags := command.Flags()
 	flags.StringVar(&o.name, "name", "", "name of the installation; default: that of the add-on")
 	flags.StringVar(&o.spec.TargetNamespace, "target-namespace", "", "namespace in the cluster; default: the catalogue's")
@@ -165,7 +167,7 @@ func (o *options) create(ctx context.Context, seed *cli.Platform, made *v1.Addon
 		return err
 	}
 	if o.consent.Asks() {
-		facts = append(facts, endpoint.Foresee(ctx, o.Tool, seed, made)...)
+		facts = append(facts, endpoint.Foresee(ctx, o.Tool, seed, made, o.isLive)...)
 	}
 	if err := o.consent.Ask(ctx, o.Tool, facts, "Create it?"); err != nil {
 		return err

@@ -79,32 +79,25 @@ func (p *plan) find(ctx context.Context) error {
 
 // read reads all objects of a kind, if the API server has it.
 func (p *plan) read(ctx context.Context, from *cli.Platform, of kind, options ...client.ListOption) error {
-	for next, count := "", 0; ; {
-		var page unstructured.UnstructuredList
-		page.SetAPIVersion(of.version)
-		page.SetKind(of.kind + "List")
-		err := from.List(ctx, &page, append(options, client.Limit(pageSize), client.Continue(next))...)
-		if meta.IsNoMatchError(err) {
-			return nil
-		} else if err != nil {
-			return fmt.Errorf("reading objects of kind %s: %w", of.kind, err)
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion(of.version)
+	list.SetKind(of.kind + "List")
+	isCut, err := cli.Each(ctx, from, list, mostObjects, func(one *unstructured.Unstructured) error {
+		found := &item{tool: of.tool, name: one.GetName(), from: fmt.Sprintf("%s %s/%s", of.tool, one.GetNamespace(), one.GetName())}
+		if of.read(p, one.Object, found) {
+			p.items = append(p.items, found)
 		}
-		for i := range page.Items {
-			one := &page.Items[i]
-			found := &item{tool: of.tool, name: one.GetName(), from: fmt.Sprintf("%s %s/%s", of.tool, one.GetNamespace(), one.GetName())}
-			if of.read(p, one.Object, found) {
-				p.items = append(p.items, found)
-			}
-		}
-		count += max(len(page.Items), 1) // a server that users run may answer empty pages without end
-		if next = page.GetContinue(); next == "" {
-			return nil
-		}
-		if count >= mostObjects {
-			p.notes = append(p.notes, fmt.Sprintf("only the first %d objects of kind %s were read", count, of.kind))
-			return nil
-		}
+		return nil
+	}, append(options, client.Limit(pageSize))...)
+	switch {
+	case meta.IsNoMatchError(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("reading objects of kind %s: %w", of.kind, err)
+	case isCut:
+		p.notes = append(p.notes, fmt.Sprintf("only the first %d objects of kind %s were read", mostObjects, of.kind))
 	}
+	return nil
 }
 
 func (p *plan) readAddon(of fields, one *item) bool {

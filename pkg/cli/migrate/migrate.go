@@ -100,7 +100,6 @@ func (p *plan) answer() cli.Answer {
 		if one.made != nil {
 			name = one.made.Name
 			list = append(list, cli.Content(one.made))
-			answer.Names = append(answer.Names, cli.ResourceInstallation+"/"+name)
 		}
 		colour := view.Plain
 		if one.outcome == notCarriedOver {

@@ -79,31 +79,19 @@ func (p *plan) releases(ctx context.Context, user *cli.Platform) error {
 
 // revisions are the newest revisions of releases by namespace/name.
 func (p *plan) revisions(ctx context.Context, user *cli.Platform) (map[string]newest, error) {
-	found := map[string]newest{}
-	for next, count := "", 0; ; {
-		var page metav1.PartialObjectMetadataList
-		page.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
-		err := user.List(ctx, &page, client.MatchingLabels{"owner": "helm"}, client.MatchingFields{"type": helmSecret},
-			client.Limit(revisionsPage), client.Continue(next))
-		if err != nil {
-			return nil, err
+	found, list := map[string]newest{}, &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
+	isCut, err := cli.Each(ctx, user, list, mostRevisions, func(one *metav1.PartialObjectMetadata) error {
+		name, at := one.Namespace+"/"+one.Labels["name"], revision(one)
+		if before, isKnown := found[name]; !isKnown || before.revision < at {
+			found[name] = newest{client.ObjectKeyFromObject(one), at, one.Labels[v1.LabelInstallation] != ""}
 		}
-		for i := range page.Items {
-			one := &page.Items[i]
-			name, at := one.Namespace+"/"+one.Labels["name"], revision(one)
-			if before, isKnown := found[name]; !isKnown || before.revision < at {
-				found[name] = newest{client.ObjectKeyFromObject(one), at, one.Labels[v1.LabelInstallation] != ""}
-			}
-		}
-		count += max(len(page.Items), 1)
-		if next = page.Continue; next == "" {
-			return found, nil
-		}
-		if count >= mostRevisions {
-			p.notes = append(p.notes, fmt.Sprintf("only the first %d revisions of Helm releases were read", count))
-			return found, nil
-		}
+		return nil
+	}, client.MatchingLabels{"owner": "helm"}, client.MatchingFields{"type": helmSecret}, client.Limit(revisionsPage))
+	if isCut {
+		p.notes = append(p.notes, fmt.Sprintf("only the first %d revisions of Helm releases were read", mostRevisions))
 	}
+	return found, err
 }
 
 func revision(of client.Object) int {

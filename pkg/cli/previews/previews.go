@@ -16,16 +16,22 @@ import (
 
 // Diff makes the command that shows what a reconciliation would change.
 func Diff(tool *cli.Tool) *cobra.Command {
-	return shows(tool, &cobra.Command{
+	isLive := false
+	command := shows(tool, &cobra.Command{
 		Use: "diff NAME|ADDON", Short: "Show what a reconciliation would change, compared with what is applied",
-		Long: "Show what a reconciliation of an installation would change, compared with what was applied last. It does not look at the\n" +
-			"objects in the user cluster. Exit code 1: something differs, or the installation would not be applied.",
+		Long: "Show what a reconciliation of an installation would change, compared with what was applied last. Only with --live\n" +
+			"the cluster is asked: it checks what would be written. Exit code 1: something differs, or would not be applied.",
 		Example: `  # Which leaves of which objects would change
-  kubectl addons diff prometheus --cluster 47s2ddlfgj`,
+  kubectl addons diff prometheus --cluster 47s2ddlfgj
+
+  # Would the cluster accept them?
+  kubectl addons diff prometheus --cluster 47s2ddlfgj --live`,
 		Annotations: cli.Needs(needs...),
-	}, tool.Installation, func(made *preview.Preview, answer *cli.Answer) {
+	}, &isLive, tool.Installation, func(made *preview.Preview, answer *cli.Answer) {
 		answer.Tables, answer.IsNo = []view.Table{made.Differences()}, made.Differs()
 	})
+	endpoint.LiveFlag(command, &isLive)
+	return command
 }
 
 // Render makes the command that shows what would be applied.
@@ -38,7 +44,7 @@ func Render(tool *cli.Tool) *cobra.Command {
 		Example: `  # All objects of an add-on, before it is installed
   kubectl addons render prometheus@1.x --cluster 47s2ddlfgj --set replicas=2`,
 		Annotations: cli.Needs(append([]string{"create addoninstallations for an add-on that is not installed"}, needs...)...),
-	}, func(ctx context.Context, seed *cli.Platform, argument string) (*v1.AddonInstallation, error) {
+	}, new(bool), func(ctx context.Context, seed *cli.Platform, argument string) (*v1.AddonInstallation, error) {
 		return wanted(ctx, tool, seed, argument, &given)
 	}, func(made *preview.Preview, answer *cli.Answer) {
 		answer.Tables, answer.IsNo = []view.Table{made.Applied()}, made.State != preview.StateComplete
@@ -56,7 +62,7 @@ func Values(tool *cli.Tool) *cobra.Command {
 		Example: `  # Which layer does each value come from?
   kubectl addons values prometheus --cluster 47s2ddlfgj --origin`,
 		Annotations: cli.Needs(needs...),
-	}, tool.Installation, func(made *preview.Preview, answer *cli.Answer) {
+	}, new(bool), tool.Installation, func(made *preview.Preview, answer *cli.Answer) {
 		answer.Tables = []view.Table{made.Merged(withOrigins)}
 	})
 	command.Flags().BoolVar(&withOrigins, "origin", false, "show the layer that each value comes from")
@@ -71,8 +77,10 @@ var needs = []string{
 // find finds, or makes, the installation of an argument.
 type find func(ctx context.Context, seed *cli.Platform, argument string) (*v1.AddonInstallation, error)
 
-// shows completes a command that shows the preview of an installation.
-func shows(tool *cli.Tool, command *cobra.Command, of find, show func(*preview.Preview, *cli.Answer)) *cobra.Command {
+// shows completes a command that shows the preview of an installation, with a dry run if isLive is set when it runs.
+func shows(
+	tool *cli.Tool, command *cobra.Command, isLive *bool, of find, show func(*preview.Preview, *cli.Answer),
+) *cobra.Command {
 	tool.ClusterFlag(command)
 	command.Args, command.ValidArgsFunction = cobra.ExactArgs(1), tool.Completes(1, tool.InstallationNames)
 	return tool.Reads(command, func(ctx context.Context, seed *cli.Platform, arguments []string) (cli.Answer, error) {
@@ -86,11 +94,11 @@ func shows(tool *cli.Tool, command *cobra.Command, of find, show func(*preview.P
 		}
 		isPaused := one.Spec.Paused
 		one.Spec.Paused = false // it is shown as it would be resumed
-		made, err := at.Preview(ctx, one)
+		made, err := at.Preview(ctx, one, *isLive)
 		if err != nil {
 			return cli.Answer{}, err
 		}
-		answer := cli.Answer{Names: []string{cli.ResourceInstallation + "/" + one.Name}}
+		answer := cli.Answer{Names: cli.NamesIn(cli.WithKind(one))}
 		show(&made, &answer)
 		answer.Notes = append([]string{made.Summary()}, made.Notes()...)
 		if isPaused {

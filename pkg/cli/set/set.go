@@ -18,7 +18,7 @@ const exampleShow = `  # Groups, outstanding changes and failing clusters of a s
 // Command makes the command with its verbs.
 func Command(tool *cli.Tool) *cobra.Command {
 	command := &cobra.Command{
-		Use: "set", Short: "Show, approve, pause and resume AddonSets",
+		Use: "set", Short: "Show, preview, approve, pause and resume AddonSets",
 		Long: "Show AddonSets: on the master the sets themselves, over all seeds, and on a seed its copies of them.",
 	}
 	listing := &cobra.Command{
@@ -38,6 +38,7 @@ func Command(tool *cli.Tool) *cobra.Command {
 			return show(ctx, tool, of, arguments[0])
 		}),
 	)
+	command.AddCommand(preview(tool))
 	command.AddCommand(writing(tool)...)
 	return command
 }
@@ -51,9 +52,6 @@ func list(ctx context.Context, tool *cli.Tool, of *cli.Platform) (cli.Answer, er
 	if len(sets.Items) == 0 {
 		answer.Notes = []string{"no sets"}
 	}
-	for _, one := range sets.Items {
-		answer.Names = append(answer.Names, "addonset.kubermatic.k8c.io/"+one.Name)
-	}
 	return answer, nil
 }
 
@@ -64,7 +62,7 @@ func show(ctx context.Context, tool *cli.Tool, of *cli.Platform, name string) (c
 	}
 	for i := range sets.Items {
 		if one := &sets.Items[i]; one.Name == name {
-			return cli.Answer{Tables: view.Set(one, tool.Now()), Names: []string{"addonset.kubermatic.k8c.io/" + name}, Object: one}, nil
+			return cli.Answer{Tables: view.Set(one, tool.Now()), Object: one}, nil
 		}
 	}
 	return cli.Answer{}, cli.Nearest("set", name, cli.NamesOf(sets.Items, (*v1.AddonSet).GetName))

@@ -121,30 +121,24 @@ func (b *bundle) collect(ctx context.Context) {
 // list are the objects of a part, as documents of YAML, up to the limit of a file.
 func (b *bundle) list(ctx context.Context, of part) ([]byte, error) {
 	var content []byte
-	for next := ""; ; {
-		var page unstructured.UnstructuredList
-		page.SetGroupVersionKind(of.kind.GroupVersion().WithKind(of.kind.Kind + "List"))
-		if err := b.List(ctx, &page, append(of.options, client.Limit(pageSize), client.Continue(next))...); err != nil {
-			return content, err
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(of.kind.GroupVersion().WithKind(of.kind.Kind + "List"))
+	_, err := cli.Each(ctx, b.Platform, list, 0, func(one *unstructured.Unstructured) error {
+		kept := of.keep(one)
+		if kept == nil {
+			return nil
 		}
-		for i := range page.Items {
-			kept := of.keep(&page.Items[i])
-			if kept == nil {
-				continue
-			}
-			document, err := yaml.Marshal(kept)
-			if err != nil {
-				return content, err
-			}
-			if len(content)+len(document) > fileLimit {
-				return content, fmt.Errorf("objects after the first %d MiB", fileLimit>>20)
-			}
-			content = append(append(content, "---\n"...), document...)
+		document, err := yaml.Marshal(kept)
+		if err != nil {
+			return err
 		}
-		if next = page.GetContinue(); next == "" {
-			return content, nil
+		if len(content)+len(document) > fileLimit {
+			return fmt.Errorf("objects after the first %d MiB", fileLimit>>20)
 		}
-	}
+		content = append(append(content, "---\n"...), document...)
+		return nil
+	}, append(of.options, client.Limit(pageSize))...)
+	return content, err
 }
 
 // logs are the ends of the managers' logs.

@@ -36,6 +36,7 @@ type options struct {
 	setsVersion   bool
 	reset, reuse  bool
 	allowsToLower bool
+	isLive        bool
 }
 
 // Command makes the command.
@@ -52,6 +53,7 @@ func Command(tool *cli.Tool) *cobra.Command {
 	o.given.Flags(command)
 	o.consent.Flag(command)
 	o.wait.Flags(command, "it is Ready")
+	endpoint.LiveFlag(command, &o.isLive)
 	flags := command.Flags()
 	flags.StringVar(&o.version, "version", "", "version or range; empty: the newest that fits; default: as before")
 	flags.BoolVar(&o.reset, "reset-values", false, "drop the present values")
@@ -234,7 +236,7 @@ func (o *options) write(ctx context.Context, seed *cli.Platform, present *v1.Add
 	}
 	facts := append([]string{fmt.Sprintf("AddonInstallation %q in namespace %q:", present.Name, present.Namespace)}, made.facts...)
 	if o.consent.Asks() {
-		facts = append(facts, endpoint.Foresee(ctx, o.Tool, seed, changed)...)
+		facts = append(facts, endpoint.Foresee(ctx, o.Tool, seed, changed, o.isLive)...)
 	}
 	if err := o.consent.Ask(ctx, o.Tool, facts, "Change it?"); err != nil {
 		return err

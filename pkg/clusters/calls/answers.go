@@ -75,6 +75,8 @@ func IsUID(uid types.UID) bool { return uid == "" || remote.IsUID(uid) }
 type Client struct {
 	remote    metadata.ResourceInterface
 	namespace string
+	// dryRun is an option of all writes; nil: they are made.
+	dryRun []string
 }
 
 // Read returns the metadata of an object; nil if there is none.
@@ -148,6 +150,9 @@ func (c Client) Patch(
 ) (*metav1.PartialObjectMetadata, error) {
 	held, release := remote.Hold(ctx)
 	defer release()
+	if c.dryRun != nil {
+		options.DryRun = c.dryRun
+	}
 	live, err := c.remote.Patch(held, name, kind, data, options)
 	return c.checked(name, live, err)
 }
@@ -183,7 +188,7 @@ func DynamicOf(target Target, where Resource, namespace string) dynamic.Resource
 func DeleteObject(ctx context.Context, client Client, entry ownership.Entry) error {
 	background := metav1.DeletePropagationBackground
 	err := client.remote.Delete(ctx, entry.Name, metav1.DeleteOptions{
-		Preconditions: &metav1.Preconditions{UID: &entry.UID}, PropagationPolicy: &background,
+		Preconditions: &metav1.Preconditions{UID: &entry.UID}, PropagationPolicy: &background, DryRun: client.dryRun,
 	})
 	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil
@@ -203,10 +208,14 @@ func NameProblem(key ownership.Key) bool {
 
 // ClientOf returns a client for the objects of a kind, in a namespace if it is namespaced.
 func ClientOf(target Target, where Resource, namespace string) Client {
+	made := Client{remote: target.Metadata.Resource(where.GroupVersionResource)}
 	if where.Namespaced {
-		return Client{target.Metadata.Resource(where.GroupVersionResource).Namespace(namespace), namespace}
+		made.remote, made.namespace = target.Metadata.Resource(where.GroupVersionResource).Namespace(namespace), namespace
 	}
-	return Client{remote: target.Metadata.Resource(where.GroupVersionResource)}
+	if target.DryRun {
+		made.dryRun = []string{metav1.DryRunAll}
+	}
+	return made
 }
 
 // MisbehavesError says that a user cluster's API server sent an impossible answer. The server belongs to a tenant, so

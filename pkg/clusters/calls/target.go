@@ -24,6 +24,8 @@ type Target struct {
 	Mapper meta.ResettableRESTMapper
 	// Served lists all served kinds, to check a namespace before its removal; nil: none is removed.
 	Served Served
+	// DryRun: the API server checks writes by a Client, and makes none.
+	DryRun bool
 }
 
 // Served says what an API server serves, as of the mapper's last reset.

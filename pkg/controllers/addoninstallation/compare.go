@@ -112,7 +112,7 @@ func amendInputs(ctx context.Context, run *installer.Run, made *revision.Record)
 		kept.Values, kept.Origins, kept.PlatformValues = made.Values, made.Origins, made.PlatformValues
 		kept.Hooks = hooks.CarryRuns(kept.Hooks, run.Hooks) // hooks for tests may differ
 		kept.HooksState.FailedAt = metav1.Time{}            // with new inputs, a failed hook is retried at once
-		kept.Atomic, kept.Rollback = made.Atomic, nil
+		kept.Atomic, kept.Rollback, kept.Images = made.Atomic, nil, made.Images
 		kept.OnClusterDeletion, kept.Health, kept.Hub = made.OnClusterDeletion, made.Health, kept.Ask(made.Access)
 	})
 }

@@ -39,6 +39,7 @@
 //	remove.go   leave, pre-delete, forget    the removal; most steps between are the installer's
 //	going.go                                 removals while the Cluster is being deleted
 //	preview.go   pinned, of previews         what an installation would become: the steps up to allowed, for the query endpoint
+//	history.go                               the revisions on record, and the values in force, for the query endpoint
 //	unwritten.go                             the dependencies of previews, which write nothing
 //	await.go                                 reconciliations that only read an obstacle
 //	report.go                                events

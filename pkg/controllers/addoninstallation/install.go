@@ -3,6 +3,7 @@ package addoninstallation
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -10,16 +11,19 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/clusters/calls"
 	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
 	"github.com/trellis-addons/trellis/pkg/clusters/ownership"
 	"github.com/trellis-addons/trellis/pkg/clusters/target"
 	"github.com/trellis-addons/trellis/pkg/fleet/installation"
 	"github.com/trellis-addons/trellis/pkg/install/apply"
 	"github.com/trellis-addons/trellis/pkg/install/helmrelease"
+	"github.com/trellis-addons/trellis/pkg/install/hooks"
 	"github.com/trellis-addons/trellis/pkg/install/installer"
 	"github.com/trellis-addons/trellis/pkg/install/rendering"
 	"github.com/trellis-addons/trellis/pkg/install/revision"
 	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/values/images"
 )
 
 // recordIntent records the objects to apply before the first of them is applied.
@@ -50,8 +54,27 @@ func wantedRecord(f *facts) revision.Record {
 		Timeout: timeoutOf(template), Health: healthOf(template, addonOf(f.installation)), Hub: revision.Hub{Access: template.Access},
 		Values: f.values.Merged, Origins: f.values.Origins,
 		PlatformValues: f.values.Granted,
+		Images:         imagesOf(f),
 		From:           installedVersion(f), Atomic: template.Atomic, Helm: describedBy(f.chart, f.run.NextRelease(releaseName(f))),
 	}
+}
+
+const (
+	// mostImages of a revision are shown, each of at most longestImage bytes.
+	mostImages, longestImage = 50, 512
+)
+
+// imagesOf are the images of the objects and hooks, without those that contain a secret.
+func imagesOf(f *facts) []string {
+	objects := slices.Clone(f.run.Objects)
+	if run, err := hooks.Objects(f.run.Hooks); err == nil { // hooks that can't be decoded are refused when they run
+		objects = append(objects, run...)
+	}
+	secret, granted := calls.MaskOf(f.secretLayers()), f.hides()
+	found := slices.DeleteFunc(images.Of(objects), func(image string) bool {
+		return len(image) > longestImage || secret.Text(image) != image || granted.Text(image) != image
+	})
+	return found[:min(len(found), mostImages)]
 }
 
 // describedBy adds the chart's metadata to the Helm release of a record; nil for go-template.

@@ -1,6 +1,7 @@
 package addoninstallation
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -31,25 +32,34 @@ const (
 	previewTime = 8 * time.Second
 	// previewRetry is when a preview that is pending can be asked for again.
 	previewRetry = 2 * time.Second
+	// mostRehearsed is how many objects of a preview are tried in the user cluster.
+	mostRehearsed = 200
 )
 
 // Previewer says what installations would become. It takes the steps of a reconciliation up to the one that records something, with
 // dependencies that write nothing (unwritten.go).
-type Previewer struct{ reconciler *Reconciler }
+type Previewer struct {
+	reconciler *Reconciler
+	records    Records
+}
 
 // NewPreviewer makes a Previewer that shares caches, content, connections and renderings with the controller of these dependencies.
 func NewPreviewer(of Dependencies) *Previewer {
+	records := of.Records
 	of.Client, of.Records = unwritten{Reader: of.Client}, unsaved{of.Records}
 	of.Recorder = &events.FakeRecorder{} // without a channel it drops events
 	of.Seen = unnoted{of.Seen}
 	limited := &oneEach{Keeper: of.Renders, values: of.Values, goesOn: map[string]string{}}
 	of.Renders, of.Values = limited, limited
 	of.Access, of.AccessHeld, of.PullSecret, of.Metrics, of.QueueMetrics = nil, nil, nil, nil, nil
-	return &Previewer{New(of)}
+	return &Previewer{New(of), records}
 }
 
-// Preview says what an installation becomes that has this metadata, spec and status. One without a time of creation is new.
-func (p *Previewer) Preview(ctx context.Context, installation *kubermaticv1.AddonInstallation) (preview.Preview, error) {
+// Preview says what an installation becomes that has this metadata, spec and status. One without a time of creation is new. With isLive,
+// the user cluster checks the objects that would be written.
+func (p *Previewer) Preview(
+	ctx context.Context, installation *kubermaticv1.AddonInstallation, isLive bool,
+) (preview.Preview, error) {
 	within, end := limitedTo(remote.Within(ctx, "one preview", remote.PassTotals), previewTime)
 	defer end()
 	r, object := p.reconciler, installation.DeepCopy()
@@ -76,7 +86,27 @@ func (p *Previewer) Preview(ctx context.Context, installation *kubermaticv1.Addo
 	if err != nil {
 		return preview.Preview{}, err
 	}
-	return f.preview(outcome, seen), nil
+	made := f.preview(outcome, seen)
+	if isLive && made.State == preview.StateComplete {
+		made.AddLive(r.rehearse(within, f, seen.shown))
+	}
+	return made, nil
+}
+
+// rehearse has the user cluster check the objects that would be written.
+func (r *Reconciler) rehearse(ctx context.Context, f *facts, shown preview.Shown) preview.Live {
+	found, err := f.run.Rehearse(ctx, wantedRecord(f), mostRehearsed)
+	live := preview.Live{Checked: found.Checked, Unchecked: found.Unchecked}
+	for _, note := range found.Notes {
+		live.Problems = append(live.Problems, preview.Problem{
+			Kind: note.Key.Kind, Group: note.Key.Group, Namespace: shown.Hide(note.Key.Namespace), Name: shown.Hide(note.Key.Name),
+			Reason: note.Reason, Message: shown.HideLeaf(shown.Hide(note.Message)),
+		})
+	}
+	if err != nil {
+		live.Message = shown.HideLeaf(shown.Hide(f.overdue(ctx, r.callFailed(f, kubermaticv1.ConditionApplied, err)).Message))
+	}
+	return live
 }
 
 // limitedTo is a context that ends after a time, as that of a reconciliation does. It has no deadline: a call that exceeds one counts as a
@@ -128,15 +158,23 @@ func (f *facts) foreseen(record *revision.Record) (seen foreseen, err error) {
 			return seen, err
 		}
 	}
-	secret := f.secretLayers()
-	if record != nil {
-		secret = append(secret, secretValues(record)...)
-	}
-	names, leaves := calls.MaskOf(secret), calls.MaskOf(slices.Concat(secret, secretsIn(seen.before), secretsIn(seen.after)))
-	seen.shown = preview.Shown{
-		Masked: f.secretBy(record), Hide: func(text string) string { return names.Text(f.hides().Text(text)) }, HideLeaf: leaves.Text,
-	}
+	seen.shown = f.shows(slices.Concat(seen.before, seen.after), record)
 	return seen, nil
+}
+
+// shows says what may be shown of objects and of the values of records, which may be nil.
+func (f *facts) shows(objects []preview.Rendered, records ...*revision.Record) preview.Shown {
+	secret, masked := f.secretLayers(), ""
+	for _, record := range records {
+		masked = cmp.Or(masked, f.secretBy(record))
+		if record != nil {
+			secret = append(secret, secretValues(record)...)
+		}
+	}
+	names, leaves := calls.MaskOf(secret), calls.MaskOf(slices.Concat(secret, secretsIn(objects)))
+	return preview.Shown{
+		Masked: masked, Hide: func(text string) string { return names.Text(f.hides().Text(text)) }, HideLeaf: leaves.Text,
+	}
 }
 
 func ofRecord(record *revision.Record) ([]preview.Rendered, error) {

@@ -130,11 +130,11 @@ func (w *previewWorld) body(object *kubermaticv1.AddonInstallation) string {
 }
 
 // preview asks until the preview is complete or refused, as a caller does. It gives the answer, and what it says.
-func (w *previewWorld) preview(object *kubermaticv1.AddonInstallation) (found preview.Preview, text string) {
+func (w *previewWorld) preview(object *kubermaticv1.AddonInstallation, query ...string) (found preview.Preview, text string) {
 	w.t.Helper()
 	body := w.body(object)
 	expect.Eventually(w.t, expect.Patience, func() error {
-		answer := w.post(w.namespace+"/preview", w.token, body)
+		answer := w.post(w.namespace+"/preview"+strings.Join(query, ""), w.token, body)
 		switch answer.Code {
 		case http.StatusOK:
 		case http.StatusAccepted:
@@ -153,19 +153,24 @@ func (w *previewWorld) preview(object *kubermaticv1.AddonInstallation) (found pr
 	return found, text
 }
 
-// conforms compares a preview with the OpenAPI document.
 func (w *previewWorld) conforms(text string) {
+	w.t.Helper()
+	w.conformsTo("Preview", text)
+}
+
+// conformsTo compares an answer with a schema of the OpenAPI document.
+func (w *previewWorld) conformsTo(name, text string) {
 	w.t.Helper()
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(query.Document))
 	expect.NoError(w.t, err)
 	compiler := jsonschema.NewCompiler()
 	expect.NoError(w.t, compiler.AddResource("openapi.json", document))
-	schema, err := compiler.Compile("openapi.json#/components/schemas/Preview")
+	schema, err := compiler.Compile("openapi.json#/components/schemas/" + name)
 	expect.NoError(w.t, err)
 	parsed, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 	expect.NoError(w.t, err)
 	if err := schema.Validate(parsed); err != nil {
-		w.t.Errorf("a preview is not what the OpenAPI document describes: %v\n%s", err, text)
+		w.t.Errorf("an answer is not what the OpenAPI document describes: %v\n%s", err, text)
 	}
 }
 
@@ -280,6 +285,63 @@ func TestPreviewIsWhatAReconciliationMakes(t *testing.T) {
 				t.Errorf("%d renderings, want one for each change", current)
 			}
 		})
+	}
+}
+
+// With live=true the user cluster says what it would refuse, also objects of others: by their names, and never their content. Nothing is
+// written there or here. Red when the dry run is another revision's (Rehearse), when patches are real (Target.DryRun), when an unchanged
+// installation is tried, and when messages keep values.
+func TestALivePreviewAsksTheUserCluster(t *testing.T) {
+	t.Parallel()
+	w := newPreviewWorld(t)
+	space := w.unique("live")
+	taken := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: taken}\ndata: {mine: '{{ .Variables.version }}'}\n"
+	odd := "apiVersion: v1\nkind: Service\nmetadata: {name: odd}\nspec: {type: 'canary-of-a-value', ports: [{port: 80}]}\n"
+	w.publishAddon(kubermaticv1.CatalogueCustom, kubermaticv1.Addon{
+		Name: "live", TargetNamespace: space, CreateNamespace: true,
+		Versions: w.two(kubermaticv1.MethodGoTemplate, map[string]string{"a.yaml": taken}, map[string]string{"a.yaml": taken, "b.yaml": odd}),
+	})
+	expect.Create(t, w.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: space}})
+	others := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "taken"}, Data: map[string]string{"theirs": "canary-of-others"},
+	}
+	expect.Create(t, w.seed, others)
+	object := given.Installation(w.namespace, "live", "live", "", given.In("2.0.0"))
+	before := w.versionsHere()
+	made, text := w.preview(object, "?live=true")
+	if made.Live == nil || made.Live.Message != "" || made.Live.Checked == 0 || !made.Differs() {
+		t.Fatalf("got %s", text)
+	}
+	var reasons []string
+	for _, one := range made.Live.Problems {
+		reasons = append(reasons, one.Kind+" "+one.Namespace+"/"+one.Name+" "+one.Reason)
+	}
+	slices.Sort(reasons)
+	want := []string{"ConfigMap " + space + "/taken ObjectExists", "Service " + space + "/odd ObjectInvalid"}
+	if diff := cmp.Diff(want, reasons); diff != "" || strings.Contains(text, "canary-of-others") || strings.Contains(made.Live.Problems[0].Message+
+		made.Live.Problems[1].Message, "canary") {
+		t.Errorf("%s (-want +got):\n%s", text, diff)
+	}
+	if made, _ := w.preview(object); made.Live != nil {
+		t.Errorf("without live it has %+v", made.Live)
+	}
+	list := corev1.ConfigMapList{}
+	expect.List(t, w.seed, &list, client.InNamespace(space))
+	list.Items = slices.DeleteFunc(list.Items, func(one corev1.ConfigMap) bool { return one.Name == "kube-root-ca.crt" })
+	if diff := cmp.Diff(before, w.versionsHere()); diff != "" || len(list.Items) != 1 || len(list.Items[0].Data) != 1 {
+		t.Errorf("a dry run writes %v (-before +after):\n%s", list.Items, diff)
+	}
+	expect.NoError(t, w.seed.Delete(t.Context(), others))
+	object.Spec.AddonRef.Version = "1.0.0"
+	if made, text = w.preview(object, "?live=true"); made.Live == nil || len(made.Live.Problems) > 0 {
+		t.Errorf("of free names: %s", text)
+	}
+	asked := object.DeepCopy()
+	asked.Spec.TargetNamespace, asked.Spec.CreateNamespace = space, true
+	w.create(object)
+	w.ready(object)
+	if made, text = w.preview(asked, "?live=true"); made.Live == nil || made.Live.Checked > 0 || made.Differs() {
+		t.Errorf("of an unchanged installation: %s", text)
 	}
 }
 
@@ -433,7 +495,7 @@ func TestPreviewsAreRefused(t *testing.T) {
 		code             int
 		says             string
 	}{
-		{"a dry run", "?live=true", absent, http.StatusBadRequest, "live: "},
+		{"a dry run", "?live=maybe", absent, http.StatusBadRequest, "live"},
 		{"an unknown parameter", "?wet=true", absent, http.StatusBadRequest, "wet"},
 		{"a large body", "", strings.Repeat(" ", 320<<10) + absent, http.StatusRequestEntityTooLarge, "327680"},
 		{"no object", "", "[]", http.StatusBadRequest, "body"},

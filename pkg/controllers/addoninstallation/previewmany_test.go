@@ -1,14 +1,18 @@
 package addoninstallation_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/serve/view/preview"
 	"github.com/trellis-addons/trellis/test/given"
 )
@@ -117,6 +121,86 @@ func TestPreviewsOfManyAddonsAreWhatIsInstalled(t *testing.T) {
 		if again := w.renders.Load(); again != rendered {
 			t.Errorf("values %s: %d renderings for the previews, and %d with the installations", values, rendered, again)
 		}
+	}
+}
+
+// askedGate renders values with "asked" once its gate is open, and counts how many of them wait there.
+type askedGate struct {
+	render.Renderer
+	gate         chan struct{}
+	waiting, top *atomic.Int32
+}
+
+func (g askedGate) Render(ctx context.Context, input render.Input) (render.Result, error) {
+	if input.Values["asked"] == nil {
+		return g.Renderer.Render(ctx, input)
+	}
+	defer g.waiting.Add(-1)
+	for now, top := g.waiting.Add(1), g.top.Load(); now > top && !g.top.CompareAndSwap(top, now); top = g.top.Load() {
+	}
+	select {
+	case <-g.gate:
+		return g.Renderer.Render(ctx, input)
+	case <-ctx.Done():
+		return render.Result{}, ctx.Err()
+	}
+}
+
+// A hundred askers of one namespace at once have one rendering there, and nothing that a reconciliation of another cluster waits for: it
+// installs while the askers are still held, and so does one of their own cluster. Red when each preview goes on by itself (oneEach), and when
+// previews take more turns than one of a namespace (limits of the query endpoint).
+func TestAHundredAskersDelayNoReconciliation(t *testing.T) {
+	t.Parallel()
+	w := &previewWorld{world: newWorld(t)}
+	other := w.addNeighbour()
+	held := askedGate{gate: make(chan struct{}), waiting: &atomic.Int32{}, top: &atomic.Int32{}}
+	w.renderers = bothMethods()
+	for method, renderer := range w.renderers {
+		one := held
+		one.Renderer = renderer
+		w.renderers[method] = one
+	}
+	w.start()
+	w.serve(w.manager.Elected())
+	w.token = w.caller("editor", "create", "update")
+	w.publish("asked", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
+
+	var askers sync.WaitGroup
+	answers := make(chan int, 100)
+	for number := range cap(answers) {
+		object := given.Installation(w.namespace, fmt.Sprintf("asked-%d", number), "asked", w.unique("asked"), given.In("1.0.0"), given.NewNamespace)
+		object.Spec.Values = raw(fmt.Sprintf(`{"asked":%d}`, number))
+		body := w.body(object)
+		askers.Go(func() {
+			for range 3 {
+				answers <- w.post(w.namespace+"/preview", w.token, body).Code
+				if t.Context().Err() != nil {
+					return
+				}
+			}
+		})
+	}
+	first := <-answers
+	for i, namespace := range []string{other, w.namespace} {
+		space := w.unique(fmt.Sprintf("plain-%d", i)) // both clusters have one API server
+		object := given.Installation(namespace, "plain", "asked", space, given.In("1.0.0"), given.NewNamespace)
+		w.create(object)
+		w.ready(object)
+	}
+	if now, top := held.waiting.Load(), held.top.Load(); now != 1 || top != 1 {
+		t.Errorf("after the first answer (%d) and two installations, %d renderings of askers are held, %d at most before; want 1", first, now, top)
+	}
+	close(held.gate)
+	go func() {
+		askers.Wait()
+		close(answers)
+	}()
+	counts := map[int]int{}
+	for code := range answers {
+		counts[code]++
+	}
+	if top := held.top.Load(); top != 1 || counts[http.StatusOK] == 0 || counts[http.StatusServiceUnavailable]+counts[http.StatusAccepted]+counts[http.StatusOK] != 299 {
+		t.Errorf("answers by code are %v, and %d renderings went on at a time", counts, top)
 	}
 }
 

@@ -170,7 +170,7 @@ func projectObjects(f *facts) {
 		state.LastApplied = &kubermaticv1.AppliedState{
 			Addon: record.Addon, Version: record.Version, EntryDigest: record.Content, ArtifactDigest: record.Artifact.Digest,
 			Inputs: record.Inputs, K8sVersion: madeFor(f, state.LastApplied, &applied),
-			Objects: record.ObjectsDigest, Time: &applied, PlatformValues: record.PlatformValues,
+			Objects: record.ObjectsDigest, Time: &applied, PlatformValues: record.PlatformValues, Images: record.Images,
 		}
 	}
 	if state.LastApplied != nil && run.Record().IsComplete() {

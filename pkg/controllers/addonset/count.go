@@ -27,33 +27,14 @@ func (r *Reconciler) count(ctx context.Context, f *setFacts) *loop.Outcome {
 	if f.running.counted {
 		return nil
 	}
-	clusters, err := r.Finder.List(ctx)
-	if err != nil {
-		return failed(err)
-	}
 	f.running.isHeld = false
-	claimed := make(map[cluster.Key]int, len(clusters))
-	for i := range clusters {
-		for _, by := range cluster.KeysOf(clusters[i].Ref) {
-			claimed[by]++
-		}
-	}
-	installations, err := r.caches.all()
+	seen, present := map[string]bool{}, map[cluster.Key]bool{}
+	err := r.eachPlace(ctx, f.running.seed, func(in *place) {
+		seen[in.ref.LongName()], present[in.key()] = true, true
+		r.countIn(f.running, in)
+	})
 	if err != nil {
 		return failed(err)
-	}
-	seen := make(map[string]bool, len(clusters))
-	present := make(map[cluster.Key]bool, len(clusters))
-	for i := range clusters {
-		if !r.concerns(clusters[i]) || claimed[cluster.KeyOf(clusters[i].Ref)] > 1 {
-			continue
-		}
-		seen[clusters[i].LongName()], present[cluster.KeyOf(clusters[i].Ref)] = true, true
-		in, err := r.placeOf(&clusters[i], allOf(clusters[i].Ref, installations), f.running.seed)
-		if err != nil {
-			return failed(err)
-		}
-		r.countIn(f.running, in)
 	}
 	for name := range f.running.clusters {
 		if !seen[name] {

@@ -29,6 +29,7 @@
 //	decide.go    places are granted; removals are guarded
 //	write.go     installations are applied, released, orphaned, deleted
 //	status.go    status, conditions and events of copies
+//	preview.go   what a set would do that is not written yet, for the query endpoint
 //	steps.go     the steps of both queues; watches.go, the events that start them; metrics.go
 //
 // All state is on objects. When a process starts, it reads revision and startedAt from the copy's status, counts

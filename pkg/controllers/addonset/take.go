@@ -175,28 +175,39 @@ func (r *Reconciler) recount(names []string) {
 
 // catalogues reads the entries of the set's add-ons. A list that fails changes nothing.
 func (r *Reconciler) catalogues(ctx context.Context, f *setFacts) *loop.Outcome {
-	read := map[string]*catalogue.Entry{}
-	for _, addon := range f.set.dependsOn {
-		entry, err := r.Marks.Entry(ctx, r.Client, client.ObjectKey{Namespace: r.Options.CatalogueNamespace, Name: addon})
-		if err != nil {
-			return failed(fmt.Errorf("reading merged AddonCatalogue %q: %w", addon, err))
-		}
-		read[addon] = entry
-	}
-	unknown, err := r.unknownAddons(ctx, read)
-	if err != nil {
-		return failed(err)
-	}
-	platform, err := r.readPlatformValues(ctx, f.set)
+	found, err := r.readDependencies(ctx, f.set)
 	if err != nil {
 		return failed(err)
 	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	maps.Copy(r.entries, read)
-	maps.Copy(r.unknown, unknown)
-	r.platform[f.name] = platform
+	maps.Copy(r.entries, found.entries)
+	maps.Copy(r.unknown, found.unknown)
+	r.platform[f.name] = found.platform
 	return nil
+}
+
+// dependenciesOf are the entries and values that a set depends on, as offers has them.
+type dependenciesOf struct {
+	entries  map[string]*catalogue.Entry
+	unknown  map[string]string
+	platform map[string]platformValues
+}
+
+func (r *Reconciler) readDependencies(ctx context.Context, of *set) (found dependenciesOf, err error) {
+	found.entries = map[string]*catalogue.Entry{}
+	for _, addon := range of.dependsOn {
+		entry, err := r.Marks.Entry(ctx, r.Client, client.ObjectKey{Namespace: r.Options.CatalogueNamespace, Name: addon})
+		if err != nil {
+			return found, fmt.Errorf("reading merged AddonCatalogue %q: %w", addon, err)
+		}
+		found.entries[addon] = entry
+	}
+	if found.unknown, err = r.unknownAddons(ctx, found.entries); err != nil {
+		return found, err
+	}
+	found.platform, err = r.readPlatformValues(ctx, of)
+	return found, err
 }
 
 // unknownAddons returns a message for each add-on without an entry: no catalogue has it, and which one may be meant.
@@ -220,19 +231,23 @@ func (r *Reconciler) unknownAddons(ctx context.Context, entries map[string]*cata
 
 // offersFor returns the catalogues' present offers for a set. The caller holds the mutex.
 func (r *Reconciler) offersFor(of *set) *offers {
+	return dependenciesOf{r.entries, r.unknown, r.platform[of.name]}.offersFor(of, r)
+}
+
+func (d dependenciesOf) offersFor(of *set, r *Reconciler) *offers {
 	made := &offers{entries: map[string]*catalogue.Entry{}, unknown: map[string]string{}, preReleases: r.Options.AllowPrereleases}
 	var all []*catalogue.Entry
 	for _, addon := range of.dependsOn {
-		entry := r.entries[addon]
+		entry := d.entries[addon]
 		made.entries[addon] = entry
 		if entry == nil {
-			made.unknown[addon] = r.unknown[addon]
+			made.unknown[addon] = d.unknown[addon]
 			continue
 		}
 		all = append(all, entry)
 	}
 	made.kkp = catalogue.StampedKKPVersion(all)
-	made.platform, made.marks = r.platform[of.name], r.Marks
+	made.platform, made.marks = d.platform, r.Marks
 	return made
 }
 

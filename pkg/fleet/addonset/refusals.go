@@ -6,6 +6,14 @@ import (
 	"strings"
 )
 
+// InvalidError says that a set can't be used, and why.
+type InvalidError struct{ Why error }
+
+func (e *InvalidError) Error() string { return e.Why.Error() }
+
+// Unwrap is the reason.
+func (e *InvalidError) Unwrap() error { return e.Why }
+
 // FieldError is a problem of one field of a set.
 type FieldError struct {
 	// Place is the path of the field, with the names of the items in it: spec.addons[0] ("web").values.

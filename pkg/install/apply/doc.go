@@ -19,6 +19,9 @@
 // Checks before writing (look.go, ADR 110). With LookFirst nothing is written until all kinds are served
 // or defined by the revision, and all new names are free, or are of objects that a write would make ours.
 //
+// Rehearse (rehearse.go) makes the same writes as dry runs, which the client of the target asks for, and says what the API server
+// would refuse.
+//
 // Waits. A definition that is not established is read until it is; after a minute the note says so,
 // with the API server's reason. A call that fails while a webhook's backend is down is an error;
 // the next Advance continues there.

@@ -31,7 +31,7 @@ func isUIDMismatch(err error) bool {
 // explain turns a refusal into a note, or an error. Again: the object was changed or deleted, and must be sent once
 // more.
 func (w *writer) explain(ctx context.Context, client calls.Client, it *item, cause error, how *attempt) (again bool, err error) {
-	if again, err = w.mend(ctx, client, it, cause, how); err != nil || again || it.note != nil {
+	if again, err = w.mend(ctx, client, it, cause, how); err != nil || again || it.note != nil || it.done {
 		return again, err
 	}
 	switch {
@@ -53,18 +53,20 @@ func (w *writer) explain(ctx context.Context, client calls.Client, it *item, cau
 	return false, nil
 }
 
-// mend tries each remedy for a refused write of an existing object once.
+// mend tries each remedy for a refused write of an existing object once. With dry runs a remedy has no effect, so the object is done: the
+// write can't be tried after it.
 func (w *writer) mend(ctx context.Context, client calls.Client, it *item, cause error, how *attempt) (again bool, err error) {
 	switch {
 	case it.entry.UID == "":
 	case calls.IsUnexplained(cause) && !how.moved:
 		how.moved = true
-		return moveVersions(ctx, client, it)
+		again, err = moveVersions(ctx, client, it)
 	case apierrors.IsInvalid(cause) && !how.surplus:
 		how.surplus = true
-		return w.takeSurplus(ctx, client, it, cause, how)
+		again, err = w.takeSurplus(ctx, client, it, cause, how)
 	}
-	return false, nil
+	it.done = again && w.target.DryRun
+	return again && !it.done, err
 }
 
 // explainNotFound: our definition may be new; otherwise the kind is no longer served.
@@ -140,7 +142,8 @@ func (w *writer) replace(ctx context.Context, client calls.Client, it *item, cau
 	if err := calls.DeleteObject(ctx, client, it.entry); err != nil {
 		return false, err
 	}
-	return true, nil
+	it.done = w.target.DryRun // a new object would be accepted, and the old one is still there
+	return !it.done, nil
 }
 
 func checkConflicts(it *item, fields []string) error {

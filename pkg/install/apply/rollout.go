@@ -205,10 +205,7 @@ func newItem(object *unstructured.Unstructured, have map[ownership.Key]ownership
 // again at once; Progress has everything that users must resolve.
 func (r *Rollout) Advance(ctx context.Context, target calls.Target) (Progress, error) {
 	r.forgetNotes()
-	w := &writer{
-		RolloutOptions: r.options, owner: r.owner, target: target, now: r.options.Now(), shared: r.options.Shared.ByKey(),
-		kinds: &calls.Kinds{Mapper: target.Mapper, Declared: r.declared},
-	}
+	w := r.writer(target)
 	if may, err := r.mayWrite(ctx, w); err != nil || !may {
 		return r.progress(), err
 	}
@@ -232,6 +229,13 @@ func (r *Rollout) Advance(ctx context.Context, target calls.Target) (Progress, e
 		}
 	}
 	return r.progress(), nil
+}
+
+func (r *Rollout) writer(target calls.Target) *writer {
+	return &writer{
+		RolloutOptions: r.options, owner: r.owner, target: target, now: r.options.Now(), shared: r.options.Shared.ByKey(),
+		kinds: &calls.Kinds{Mapper: target.Mapper, Declared: r.declared},
+	}
 }
 
 // forgetNotes prepares a new reconciliation. If objects wait for their kind, definitions are read again.

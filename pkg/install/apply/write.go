@@ -263,7 +263,7 @@ func (w *writer) resolveFields(it *item, live *metav1.PartialObjectMetadata, fie
 	fields = slices.DeleteFunc(fields, ours.Has)
 	owners := fieldsets.OwnersOf(live.ManagedFields, fields, w.owner.FieldManager())
 	for _, field := range fields {
-		if w.Adopt && !w.isInstallation(owners[field]) {
+		if w.Adopt && !w.isInstallation(owners[field]) || w.target.DryRun && it.inherits {
 			continue
 		}
 		it.refuse(kubermaticv1.ReasonConflict, fmt.Sprintf("%s: field %s belongs to %s: remove it from this add-on or from the other owner",

@@ -42,6 +42,25 @@ func (p *Run) Begin(ctx context.Context, wanted revision.Record, replaces bool) 
 	return nil
 }
 
+// Rehearse tries the writes of a revision in the user cluster by dry runs, for the first objects at most. The revision is not recorded,
+// so this Run and its State can't be used for a reconciliation afterwards.
+func (p *Run) Rehearse(ctx context.Context, wanted revision.Record, most int) (apply.Rehearsal, error) {
+	if p.Decision.IsRecorded() {
+		return apply.Rehearsal{}, nil
+	}
+	intent, err := p.intent(wanted)
+	if err == nil {
+		err = p.nameSiblings(ctx, intent)
+	}
+	if err != nil {
+		return apply.Rehearsal{}, err
+	}
+	p.State.begin(intent)
+	p.PlanRollout()
+	p.State.rollout.SetNeighbours(p.neighbours())
+	return p.State.rollout.Rehearse(ctx, p.target(), most)
+}
+
 func (p *Run) intent(wanted revision.Record) (*revision.Record, error) {
 	objects, err := revision.EncodeObjects(p.Objects)
 	if err != nil {

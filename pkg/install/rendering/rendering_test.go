@@ -16,7 +16,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/install/resolution"
 	"github.com/trellis-addons/trellis/pkg/install/revision"
 	"github.com/trellis-addons/trellis/pkg/render"
-	"github.com/trellis-addons/trellis/pkg/render/images"
+	"github.com/trellis-addons/trellis/pkg/values/images"
 )
 
 // request is a request for manifests, on a cluster that serves Pods.

@@ -99,6 +99,8 @@ type Record struct {
 	Values  map[string]any    `json:"values,omitempty"`
 	Origins map[string]string `json:"origins,omitempty"`
 
+	// Images are some of the container images of Objects and Hooks, for the status.
+	Images    []string            `json:"images,omitempty"`
 	Objects   []json.RawMessage   `json:"objects,omitempty"`
 	Inventory ownership.Inventory `json:"inventory,omitempty"`
 	// Superseded are objects of earlier revisions that must still be pruned.

@@ -10,7 +10,7 @@ import (
 	"github.com/Masterminds/sprig/v3"
 
 	"github.com/trellis-addons/trellis/pkg/render"
-	"github.com/trellis-addons/trellis/pkg/render/images"
+	"github.com/trellis-addons/trellis/pkg/values/images"
 )
 
 // functions are sprig's without environment and network, and KKP's. The rendering process limits their use of

@@ -16,6 +16,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
 	"github.com/trellis-addons/trellis/pkg/clusters/target"
 	"github.com/trellis-addons/trellis/pkg/install/resolution"
+	"github.com/trellis-addons/trellis/pkg/serve/view"
 	"github.com/trellis-addons/trellis/pkg/values"
 )
 
@@ -69,9 +70,9 @@ func (s *Server) cluster(
 	if err != nil {
 		return nil, target.Description{}, err
 	}
-	found, err := s.Clusters.Find(ctx, target.Ref{Namespace: namespace, Name: of.given.cluster})
+	found, err := s.Clusters.Find(ctx, target.Ref{Namespace: namespace, Name: of.given.rows.cluster})
 	if unknown, ok := errors.AsType[*cluster.UnknownError](err); ok {
-		if of.given.cluster == "" && len(unknown.Others) > 0 {
+		if of.given.rows.cluster == "" && len(unknown.Others) > 0 {
 			return nil, target.Description{}, &ParameterError{
 				"cluster", "it is missing: name a Cluster of this namespace: " + unknown.OtherNames(),
 			}
@@ -188,19 +189,6 @@ type upgradeRequest struct {
 	K8sVersion string `json:"k8sVersion"`
 }
 
-// upgradeAnswer says how an upgrade of a cluster affects its installations.
-type upgradeAnswer struct {
-	Namespace string `json:"namespace"`
-	// Cluster is the name in the request.
-	Cluster    string `json:"cluster,omitempty"`
-	KKPVersion string `json:"kkpVersion"`
-	From       string `json:"from"`
-	To         string `json:"to"`
-	// Breaks is the number of installations with outcome Breaks.
-	Breaks        int                         `json:"breaks"`
-	Installations []resolution.UpgradeFinding `json:"installations"`
-}
-
 func (s *Server) upgradeCheck(ctx context.Context, of *call) (*content, error) {
 	var given upgradeRequest
 	if err := body(of.request, &given); err != nil {
@@ -224,8 +212,8 @@ func (s *Server) upgradeCheck(ctx context.Context, of *call) (*content, error) {
 	}
 	from := s.platform(at, found)
 	findings := resolution.CheckUpgrade(func(addon string) *catalogue.Entry { return at.byName[addon] }, requests, kubernetes)
-	answer := upgradeAnswer{
-		Namespace: namespace, Cluster: of.given.cluster, KKPVersion: from.KKPVersion, From: from.K8sVersion,
+	answer := view.UpgradeCheck{
+		Namespace: namespace, Cluster: of.given.rows.cluster, KKPVersion: from.KKPVersion, From: from.K8sVersion,
 		To: catalogue.CanonicalPlatformVersion(kubernetes), Installations: findings,
 	}
 	for _, finding := range findings {
@@ -233,11 +221,7 @@ func (s *Server) upgradeCheck(ctx context.Context, of *call) (*content, error) {
 			answer.Breaks++
 		}
 	}
-	encoded, err := encode(answer)
-	if err != nil {
-		return nil, fmt.Errorf("encoding an upgrade check: %w", err)
-	}
-	return &content{plain: newForm(encoded, "")}, nil
+	return answerOf(answer)
 }
 
 func (s *Server) requests(ctx context.Context, of target.Description) ([]resolution.Request, error) {

@@ -15,10 +15,10 @@
 //	parameters.go    strict reading of the request
 //	clients.go       the user of a client certificate
 //	reviews.go       the user of a token, and the user's rights
-//	preview.go       an AddonInstallation as it would be, previewed in its namespace's turn (ADR 140)
+//	preview.go       an AddonInstallation as it would be, previewed in its namespace's turn (ADR 140); setpreview.go: an AddonSet
 //	answers.go       the answer, encoded once for each platform and change of the catalogue
 //	rows.go          the index of installations; page.go lists its rows, stream.go streams their changes
-//	limits.go        how many requests work at a time, fairly between users
+//	limits.go        how many requests do each kind of work at a time, fairly between users or namespaces
 //	scope.go         the namespaces that a caller may see, with candidates from RoleBindings (bindings.go)
 //
 // Guard (guard.go) checks the same for paths of other handlers, such as metrics (ADR 77).

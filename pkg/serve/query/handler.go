@@ -66,7 +66,7 @@ func (s *Server) reply(ctx context.Context, route *route, of *call) (_ *content,
 		return nil, err
 	}
 	if route.isOwn {
-		if of.end, err = s.unshared.take(ctx, of.identity); err != nil {
+		if of.end, err = s.turns.take(ctx, answering, of.identity.owner()); err != nil {
 			return nil, err
 		}
 	}

@@ -5,6 +5,10 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
+
+	"github.com/trellis-addons/trellis/pkg/serve/view"
+	"github.com/trellis-addons/trellis/pkg/values/images"
 )
 
 const (
@@ -16,31 +20,6 @@ const (
 // contentUnknown is the kind of content that was applied from a version that the catalogue no longer has, or has with other content. Other
 // kinds are those of sources.
 const contentUnknown = "Unknown"
-
-type contentList struct {
-	Contents []usedContent `json:"contents"`
-	Total    int           `json:"total"`
-	// Truncated: there are more contents, or the caller may list more namespaces than were reviewed.
-	Truncated bool `json:"truncated,omitempty"`
-}
-
-// contentKey is one image, chart or repository that installations run.
-type contentKey struct {
-	Kind string `json:"kind"`
-	// Reference is the image's, the repository and chart, or the repository; of unknown content, add-on and version.
-	Reference string `json:"reference"`
-	// Revision is the image's digest, the chart's version, or the commit.
-	Revision string `json:"revision,omitempty"`
-	// Digest of the files.
-	Digest string `json:"digest,omitempty"`
-}
-
-type usedContent struct {
-	contentKey
-	Count int `json:"count"`
-	// Installations are the first ones, as namespace/name.
-	Installations []string `json:"installations"`
-}
 
 // images lists what installations run, by content, to callers who may also list the catalogue's versions: these have the sources.
 func (s *Server) images(ctx context.Context, of *call) (*content, error) {
@@ -56,26 +35,32 @@ func (s *Server) images(ctx context.Context, of *call) (*content, error) {
 	if err != nil {
 		return nil, err
 	}
-	sources, found := sourcesOf{at: at, known: map[[2]string]knownSource{}}, map[contentKey]*usedContent{}
-	s.Rows.each(seen, func(one *row) {
-		if one.applied == nil || !of.given.rows.admits(one) {
-			return
-		}
-		key := sources.contentOf(one)
+	sources := sourcesOf{at: at, known: map[[2]string]knownSource{}, images: map[string]view.ContentKey{}}
+	found := map[view.ContentKey]*view.Content{}
+	use := func(key view.ContentKey, one *row) {
 		used := found[key]
 		if used == nil {
-			used = &usedContent{contentKey: key}
+			used = &view.Content{ContentKey: key}
 			found[key] = used
 		}
 		if used.Count++; used.Count <= mostUsers {
 			used.Installations = append(used.Installations, one.Namespace+"/"+one.Name)
 		}
+	}
+	s.Rows.each(seen, func(one *row) {
+		if one.applied == nil || !of.given.rows.admits(one) {
+			return
+		}
+		use(sources.contentOf(one), one)
+		for _, image := range one.applied.Images {
+			use(sources.imageOf(image), one)
+		}
 	})
-	all := slices.SortedFunc(maps.Values(found), func(a, b *usedContent) int {
+	all := slices.SortedFunc(maps.Values(found), func(a, b *view.Content) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Reference, b.Reference), cmp.Compare(a.Revision, b.Revision),
 			cmp.Compare(a.Digest, b.Digest))
 	})
-	answer := contentList{Contents: []usedContent{}, Total: len(all), Truncated: seen.truncated || len(all) > mostContents}
+	answer := view.Contents{Contents: []view.Content{}, Total: len(all), Truncated: seen.truncated || len(all) > mostContents}
 	for _, one := range all[:min(len(all), mostContents)] {
 		answer.Contents = append(answer.Contents, *one)
 	}
@@ -86,6 +71,25 @@ func (s *Server) images(ctx context.Context, of *call) (*content, error) {
 type sourcesOf struct {
 	at    *snapshot
 	known map[[2]string]knownSource
+	// images are the keys of the images of containers.
+	images map[string]view.ContentKey
+}
+
+// imageOf is the key of an image: by its digest if the reference has one, else by its tag.
+func (s *sourcesOf) imageOf(image string) view.ContentKey {
+	key, isKnown := s.images[image]
+	if isKnown {
+		return key
+	}
+	key = view.ContentKey{Kind: view.ContentContainer, Reference: image}
+	if read, ok := images.Parse(image); ok {
+		key.Reference, key.Digest = read.Name(), strings.TrimPrefix(read.Digest, "@")
+		if key.Digest == "" {
+			key.Revision = cmp.Or(strings.TrimPrefix(read.Tag, ":"), "latest")
+		}
+	}
+	s.images[image] = key
+	return key
 }
 
 type knownSource struct {
@@ -94,7 +98,7 @@ type knownSource struct {
 	content string
 }
 
-func (s *sourcesOf) contentOf(one *row) contentKey {
+func (s *sourcesOf) contentOf(one *row) view.ContentKey {
 	applied := one.applied
 	name := [2]string{applied.Addon, applied.Version}
 	source, isKnown := s.known[name]
@@ -102,7 +106,7 @@ func (s *sourcesOf) contentOf(one *row) contentKey {
 		source = s.find(applied.Addon, applied.Version)
 		s.known[name] = source
 	}
-	key := contentKey{Kind: source.kind, Reference: source.reference, Digest: applied.ArtifactDigest}
+	key := view.ContentKey{Kind: source.kind, Reference: source.reference, Digest: applied.ArtifactDigest}
 	if source.content == "" || source.content != applied.EntryDigest {
 		key.Kind, key.Reference = contentUnknown, applied.Addon+" "+applied.Version
 	}

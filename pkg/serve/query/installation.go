@@ -2,12 +2,14 @@ package query
 
 import (
 	"context"
+	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/serve/view"
+	"github.com/trellis-addons/trellis/pkg/serve/view/preview"
 )
 
 // installationAnswer is one installation: what its object says, for people.
@@ -24,6 +26,8 @@ type installationAnswer struct {
 	DependsOn    []v1.InstallationName `json:"dependsOn,omitempty"`
 	Failures     int32                 `json:"failures,omitempty"`
 	NextAttempt  *metav1.Time          `json:"nextAttempt,omitempty"`
+	// Record is only there on request.
+	Record *preview.History `json:"record,omitempty"`
 }
 
 // appliedAnswer is what was last applied.
@@ -57,7 +61,36 @@ func (s *Server) installation(ctx context.Context, of *call) (*content, error) {
 	case one == nil:
 		return nil, &NotFoundError{}
 	}
-	return answerOf(installationOfStatus(one))
+	shown := installationOfStatus(one)
+	if of.given.revisions {
+		if shown.Record, err = s.history(ctx, of, one); err != nil {
+			return nil, err
+		}
+	}
+	return answerOf(shown)
+}
+
+// history reads the record of an installation, in a turn of its namespace for previews, for callers who may see its preview.
+func (s *Server) history(ctx context.Context, of *call, one *v1.AddonInstallation) (*preview.History, error) {
+	if s.Previews == nil {
+		return nil, &NotFoundError{}
+	}
+	if err := s.mayWrite(ctx, of, one.Namespace, "update"); err != nil {
+		return nil, err
+	}
+	if err := s.leads(); err != nil {
+		return nil, err
+	}
+	end, err := s.turns.take(ctx, previewing, one.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	found, err := s.Previews.History(ctx, one)
+	if err != nil {
+		return nil, fmt.Errorf("reading the record of AddonInstallation %q: %w", client.ObjectKeyFromObject(one), err)
+	}
+	return &found, nil
 }
 
 func installationOfStatus(one *v1.AddonInstallation) installationAnswer {

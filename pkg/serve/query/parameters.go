@@ -77,11 +77,11 @@ type queryKey struct{ path, raw string }
 // required.
 type given struct {
 	pair
-	// cluster is the name of a cluster in the requested namespace; "": KKP's cluster there.
-	cluster string
-	// live asks for more than is served: see preview.
+	// live asks for a dry run in the user cluster.
 	live bool
-	// rows selects installations.
+	// revisions asks for what is on record.
+	revisions bool
+	// rows selects installations. Of routes about one cluster, it has its name in the requested namespace; "": KKP's cluster there.
 	rows rowQuery
 }
 
@@ -109,7 +109,7 @@ func (q *queries) read(raw string, route *route) (given, error) {
 	if read.live, err = flag(values, "live"); err != nil {
 		return given{}, err
 	}
-	if read.cluster, err = clusterName(values); err != nil {
+	if read.revisions, err = flag(values, "revisions"); err != nil {
 		return given{}, err
 	}
 	read.rows, err = readRows(values)

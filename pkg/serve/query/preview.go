@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,19 +14,11 @@ import (
 	"github.com/trellis-addons/trellis/pkg/serve/view/preview"
 )
 
-const (
-	// previewsAtOnce is how many previews are made at a time: they render beside reconciliations.
-	previewsAtOnce = 2
-	// previewWait is how long a request waits for its turn. It is shorter than readDeadline, since its body is read after a wait.
-	previewWait = 5 * time.Second
-	// previewBodies is how many previews have a body in memory, which is being read or waits for its turn; namespaceBodies is that of one
-	// namespace. Bodies are not read in a turn: slow ones would take all turns.
-	previewBodies, namespaceBodies = 16, 2
-)
-
-// Previews makes previews of installations as they would be.
+// Previews makes previews of installations as they would be. With isLive, the user cluster checks the objects.
 type Previews interface {
-	Preview(ctx context.Context, installation *v1.AddonInstallation) (preview.Preview, error)
+	Preview(ctx context.Context, installation *v1.AddonInstallation, isLive bool) (preview.Preview, error)
+	// History has the revisions on record of an installation.
+	History(ctx context.Context, installation *v1.AddonInstallation) (preview.History, error)
 }
 
 var errFollows = errors.New("this replica does not lead")
@@ -39,45 +30,43 @@ func (s *Server) preview(ctx context.Context, of *call) (*content, error) {
 	if err != nil {
 		return nil, err
 	}
-	if of.given.live {
-		return nil, &ParameterError{"live", "a dry run in the user cluster is not supported: leave the parameter out"}
-	}
 	rights := writeRights{create: s.mayWrite(ctx, of, namespace, "create"), update: s.mayWrite(ctx, of, namespace, "update")}
 	if rights.create != nil && rights.update != nil {
 		return nil, rights.create
 	}
+	if s.Previews == nil {
+		return nil, &NotFoundError{}
+	}
 	if err := s.leads(); err != nil {
 		return nil, err
 	}
-	waiting, stop := context.WithTimeout(ctx, previewWait)
-	defer stop()
-	endBody, err := s.previewBodies.Take(waiting, namespace)
+	endBody, err := s.turns.take(ctx, receiving, namespace)
 	if err != nil {
-		return nil, &UnavailableError{"other previews are being made", err}
+		return nil, err
 	}
 	defer endBody()
 	written, err := installationOf(of.request, namespace)
 	if err != nil {
 		return nil, err
 	}
-	end, err := s.previewed.Take(waiting, namespace)
+	end, err := s.turns.take(ctx, previewing, namespace)
 	if err != nil {
-		return nil, &UnavailableError{"other previews are being made", err}
+		return nil, err
 	}
 	defer end()
 	asked, err := s.asWritten(ctx, written, rights)
 	if err != nil {
 		return nil, err
 	}
-	made, err := s.Previews.Preview(ctx, asked)
+	made, err := s.Previews.Preview(ctx, asked, of.given.live)
 	if err != nil {
 		return nil, fmt.Errorf("previewing AddonInstallation %q: %w", client.ObjectKeyFromObject(asked), err)
 	}
-	encoded, err := encode(made)
-	if err != nil {
-		return nil, fmt.Errorf("encoding a preview: %w", err)
+	answer, err := answerOf(made)
+	if err == nil {
+		answer.retryAfter = made.RetryAfter
 	}
-	return &content{plain: newForm(encoded, ""), retryAfter: made.RetryAfter}, nil
+	return answer, err
 }
 
 // writeRights are the refusals of the rights to write installations; nil: the caller has the right.
@@ -103,9 +92,6 @@ func (s *Server) mayWrite(ctx context.Context, of *call, namespace, verb string)
 
 // leads is nil if this replica makes previews.
 func (s *Server) leads() error {
-	if s.Previews == nil {
-		return &NotFoundError{}
-	}
 	select {
 	case <-s.Elected:
 		return nil

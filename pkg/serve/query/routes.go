@@ -21,6 +21,7 @@ const (
 	pathClusters         = "/api/v1/clusters"
 	pathSets             = "/api/v1/sets"
 	pathSet              = "/api/v1/sets/{name}"
+	pathSetPreview       = "/api/v1/sets/{name}/preview"
 	pathImages           = "/api/v1/images"
 	pathWatch            = "/api/v1/watch"
 )
@@ -79,10 +80,11 @@ var routes = withSegments([]route{
 		method: http.MethodGet, path: pathInstallations, isOwn: true, answer: (*Server).installations,
 		parameters: []string{"namespace", "cluster", "addon", "state", "search", "sort", "after", "limit"},
 	},
-	{method: http.MethodGet, path: pathInstallation, isOwn: true, answer: (*Server).installation},
+	{method: http.MethodGet, path: pathInstallation, isOwn: true, parameters: []string{"revisions"}, answer: (*Server).installation},
 	{method: http.MethodGet, path: pathClusters, isOwn: true, parameters: []string{"namespace", "after", "limit"}, answer: (*Server).clusters},
 	{method: http.MethodGet, path: pathSets, isOwn: true, answer: (*Server).sets},
 	{method: http.MethodGet, path: pathSet, isOwn: true, answer: (*Server).set},
+	{method: http.MethodPost, path: pathSetPreview, isOwn: true, mostBody: mostPreviewBody, answer: (*Server).setPreview},
 	{method: http.MethodGet, path: pathImages, isOwn: true, parameters: []string{"namespace", "cluster"}, answer: (*Server).images},
 	{
 		method: http.MethodGet, path: pathWatch, parameters: []string{"namespace", "cluster", "addon", "state", "search"},

@@ -1,7 +1,6 @@
 package query
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -154,18 +153,30 @@ func (r *Rows) get(key client.ObjectKey) *row {
 }
 
 // each visits the rows of a scope by namespace and name. visit must not block: changes wait for it.
-func (r *Rows) each(of scope, visit func(*row)) {
+func (r *Rows) each(of scope, visit func(*row)) { r.walk(of, false, visit) }
+
+// walk is each, or with isBack from the last row to the first.
+func (r *Rows) walk(of scope, isBack bool, visit func(*row)) {
 	r.mutex.RLock()
 	defer r.mutex.RUnlock()
 	namespaces := of.namespaces
 	if of.all {
 		namespaces = r.namespaces
 	}
-	for _, namespace := range namespaces {
-		for _, one := range r.shelves[namespace] {
-			visit(one)
+	for i := range namespaces {
+		shelf := r.shelves[namespaces[placeIn(len(namespaces), i, isBack)]]
+		for j := range shelf {
+			visit(shelf[placeIn(len(shelf), j, isBack)])
 		}
 	}
+}
+
+// placeIn is a place in a list, counted from its end with isBack.
+func placeIn(length, at int, isBack bool) int {
+	if isBack {
+		return length - 1 - at
+	}
+	return at
 }
 
 // has says whether a namespace has installations.
@@ -179,7 +190,13 @@ func (r *Rows) has(namespace string) bool {
 type position struct{ sorted, namespace, name string }
 
 func (p position) compare(other position) int {
-	return cmp.Or(strings.Compare(p.sorted, other.sorted), strings.Compare(p.namespace, other.namespace), strings.Compare(p.name, other.name))
+	if by := strings.Compare(p.sorted, other.sorted); by != 0 {
+		return by
+	}
+	if by := strings.Compare(p.namespace, other.namespace); by != 0 {
+		return by
+	}
+	return strings.Compare(p.name, other.name)
 }
 
 // String is the position as parameter after has it.

@@ -271,7 +271,8 @@ func TestPagesOfInstallations(t *testing.T) {
 	}
 }
 
-// Red when an answer about clusters, one installation, sets or contents leaves out or adds what its page says.
+// Red when an answer about clusters, one installation, sets or contents leaves out or adds what its page says, and when images of containers
+// are known by a tag although they have a digest.
 func TestAnswersAboutASeed(t *testing.T) {
 	w := newWorld(t)
 	w.merged("web", "", [2]string{"1.0.0", ""})
@@ -338,6 +339,19 @@ func TestAnswersAboutASeed(t *testing.T) {
 	expect.ChangeStatus(t, w.seed, object, func(one *v1.AddonInstallation) { one.Status.LastApplied.EntryDigest = w.contentOf("web", "1.0.0") })
 	repository := strings.Replace(unknown, `"Unknown","reference":"web 1.0.0"`, `"Repository","reference":"https://git.example.com/addons.git"`, 1)
 	w.eventually("/api/v1/images?namespace="+mine, admin, http.StatusOK, has(repository))
+
+	digest := "sha256:" + strings.Repeat("a", 64)
+	expect.ChangeStatus(t, w.seed, object, func(one *v1.AddonInstallation) {
+		one.Status.LastApplied.Images = []string{"nginx", "quay.io/x/y:v1", "quay.io/x/y:v2@" + digest, "no image!"}
+	})
+	users := `"count":1,"installations":["` + mine + `/web"]}`
+	w.eventually("/api/v1/images?namespace="+mine, admin, http.StatusOK, has(
+		`{"kind":"Container","reference":"docker.io/library/nginx","revision":"latest",`+users,
+		`{"kind":"Container","reference":"quay.io/x/y","revision":"v1",`+users,
+		`{"kind":"Container","reference":"quay.io/x/y","digest":"`+digest+`",`+users,
+		`{"kind":"Container","reference":"no image!",`+users, `"total":5`,
+	))
+	w.get("/api/v1/images?namespace="+mine, tenant).expectStatus(t, "images of a tenant", http.StatusNotFound)
 }
 
 // streamed is a stream that a test reads.

@@ -72,7 +72,7 @@ func (s *Server) scopeOfBindings(ctx context.Context, identity *Identity) (scope
 		slices.Sort(candidates)
 	}
 	allowed := make([]bool, len(candidates))
-	end, err := s.scoped.take(ctx, identity)
+	end, err := s.turns.take(ctx, scoping, identity.owner())
 	if err != nil {
 		return scope{}, err
 	}

@@ -17,7 +17,6 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trellis-addons/trellis/pkg/base/turns"
 	"github.com/trellis-addons/trellis/pkg/clusters/target"
 	"github.com/trellis-addons/trellis/pkg/serve/certificate"
 )
@@ -78,6 +77,8 @@ type Dependencies struct {
 	Clients *Clients
 	// Previews makes previews; nil: there are none.
 	Previews Previews
+	// Sets makes previews of AddonSets; nil: there are none.
+	Sets SetPreviews
 	// Elected is closed once this replica leads: previews need its connections to user clusters.
 	Elected <-chan struct{}
 }
@@ -88,12 +89,7 @@ type Server struct {
 	options Options
 	answers *answers
 	asked   *queries
-	// previewed limits previews, and previewBodies their bodies, fairly between namespaces.
-	previewed, previewBodies turns.Turns
-	// paged limits requests that read the index of rows, streamed limits streams, and scoped limits reviews of many namespaces.
-	paged, streamed, scoped limit
-	// unshared limits answers that are made for one request, until they are written.
-	unshared limit
+	turns   *turnsOf
 	// checks is how often a stream's rights are reviewed again.
 	checks  time.Duration
 	ending  chan struct{}
@@ -111,13 +107,7 @@ func New(dependencies Dependencies, options Options) *Server {
 	}
 	return &Server{
 		Dependencies: dependencies, options: options, answers: newAnswers(options.AllowPrereleases, options.Metrics),
-		asked: newQueries(), previewed: turns.Turns{Most: previewsAtOnce, Each: 1},
-		previewBodies: turns.Turns{Most: previewBodies, Each: namespaceBodies},
-		paged:         limit{turns.Turns{Most: pagesAtOnce, Each: 1}, turnWait, "other requests are being answered"},
-		streamed:      limit{turns.Turns{Most: mostStreams, Each: streamsOfOne}, streamWait, "too many streams are open"},
-		scoped:        limit{turns.Turns{Most: scopesAtOnce, Each: 1}, turnWait, "rights of other callers are being reviewed"},
-		unshared:      limit{turns.Turns{Most: answersAtOnce, Each: answersOfOne}, turnWait, "other answers are being read"},
-		checks:        streamChecks, ending: make(chan struct{}),
+		asked: newQueries(), turns: newTurns(), checks: streamChecks, ending: make(chan struct{}),
 	}
 }
 

@@ -77,6 +77,19 @@ func setRowOf(one *v1.AddonSet) setRow {
 	return row
 }
 
+// liveSet is an AddonSet of the seed. Errors: *NotFoundError.
+func (s *Server) liveSet(ctx context.Context, called string) (*v1.AddonSet, error) {
+	key, one := client.ObjectKey{Namespace: s.options.CatalogueNamespace, Name: called}, &v1.AddonSet{}
+	err := s.Installations.Get(ctx, key, one)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, &NotFoundError{}
+	case err != nil:
+		return nil, fmt.Errorf("reading AddonSet %q: %w", key, err)
+	}
+	return one, nil
+}
+
 // set shows one AddonSet of the seed.
 func (s *Server) set(ctx context.Context, of *call) (*content, error) {
 	called, err := objectName(of.path["name"])
@@ -86,13 +99,9 @@ func (s *Server) set(ctx context.Context, of *call) (*content, error) {
 	if err := s.Reviews.Authorise(ctx, of.identity, s.setAccess("get")); err != nil {
 		return nil, err
 	}
-	key, one := client.ObjectKey{Namespace: s.options.CatalogueNamespace, Name: called}, &v1.AddonSet{}
-	err = s.Installations.Get(ctx, key, one)
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, &NotFoundError{}
-	case err != nil:
-		return nil, fmt.Errorf("reading AddonSet %q: %w", key, err)
+	one, err := s.liveSet(ctx, called)
+	if err != nil {
+		return nil, err
 	}
 	shown := setAnswer{
 		setRow: setRowOf(one), Conditions: []conditionAnswer{}, Groups: append([]v1.GroupStatus{}, one.Status.Groups...),

@@ -12,10 +12,6 @@ import (
 )
 
 const (
-	// mostStreams and streamsOfOne bound the streams of all users and of one.
-	mostStreams  = 64
-	streamsOfOne = 4
-	streamWait   = time.Second
 	// streamChecks is the time between two reviews of a stream's rights; each is also a heartbeat. Where the rights come from RoleBindings,
 	// only each checksOfBindings-th check reviews them, and each one after a check that failed.
 	streamChecks     = 10 * time.Second
@@ -99,7 +95,7 @@ func (s *Server) watch(ctx context.Context, of *call) (*content, error) {
 	if err != nil {
 		return nil, err
 	}
-	end, err := s.streamed.take(ctx, of.identity)
+	end, err := s.turns.take(ctx, streaming, of.identity.owner())
 	if err != nil {
 		return nil, err
 	}

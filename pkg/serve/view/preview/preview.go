@@ -46,6 +46,8 @@ type Preview struct {
 	Counts  Counts   `json:"counts,omitzero"`
 	// ObjectsDigest is status.lastApplied.objects of that revision; "" if leaves are masked, since it would confirm guesses.
 	ObjectsDigest string `json:"objectsDigest,omitempty"`
+	// Live is what a dry run in the user cluster found; nil: none was made.
+	Live *Live `json:"live,omitempty"`
 	// Truncated says that values or changes are left out, since there are too many.
 	Truncated bool `json:"truncated,omitempty"`
 }
@@ -90,6 +92,38 @@ type Change struct {
 	// Before and After are absent if they are masked, null or not there.
 	Before any `json:"before,omitempty"`
 	After  any `json:"after,omitempty"`
+}
+
+// Live is what dry runs in the user cluster found, of the objects that would be written.
+type Live struct {
+	// Checked counts the objects that the user cluster checked. Unchecked counts the others: there are too many, the dry runs ended early,
+	// or only the revision brings their namespace or kind.
+	Checked   int `json:"checked"`
+	Unchecked int `json:"unchecked,omitempty"`
+	// Problems are the objects that the user cluster would not accept now.
+	Problems []Problem `json:"problems,omitempty"`
+	// Message says why the dry runs ended early.
+	Message string `json:"message,omitempty"`
+}
+
+// Problem is an object that the user cluster would not accept, with the reason that condition Applied would have. It names the owner of an
+// object that belongs to others, and nothing of its content.
+type Problem struct {
+	Kind      string `json:"kind"`
+	Group     string `json:"group,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	Reason    string `json:"reason"`
+	Message   string `json:"message,omitempty"`
+}
+
+// AddLive adds what a dry run found. Texts are cut.
+func (p *Preview) AddLive(found Live) {
+	found.Message = cut(found.Message)
+	for i := range found.Problems {
+		found.Problems[i].Message = cut(found.Problems[i].Message)
+	}
+	p.Live = &found
 }
 
 // Counts are the numbers of objects by action.

@@ -32,7 +32,8 @@ func (p *Preview) Summary() string {
 
 // Differs says whether something would change, or the installation would not be applied.
 func (p *Preview) Differs() bool {
-	return p.State != StateComplete || p.Counts.Create+p.Counts.Change+p.Counts.Remove > 0
+	isRefused := p.Live != nil && (len(p.Live.Problems) > 0 || p.Live.Message != "")
+	return p.State != StateComplete || p.Counts.Create+p.Counts.Change+p.Counts.Remove > 0 || isRefused
 }
 
 // Notes are what people should know beside objects and values, a line each.
@@ -46,6 +47,24 @@ func (p *Preview) Notes() []string {
 	}
 	if p.Truncated {
 		notes = append(notes, "there are more values or changes than a preview shows")
+	}
+	return append(notes, p.Live.notes()...)
+}
+
+func (l *Live) notes() (notes []string) {
+	if l == nil {
+		return nil
+	}
+	notes = append(notes, fmt.Sprintf("the cluster checked %s: it would refuse %d", text.Count(l.Checked, "object"), len(l.Problems)))
+	if l.Unchecked > 0 {
+		notes = append(notes, fmt.Sprintf("%s not checked: there are too many, or their namespace or kind does not exist yet",
+			text.Count(l.Unchecked, "object")))
+	}
+	if l.Message != "" {
+		notes = append(notes, "the check ended early: "+l.Message)
+	}
+	for _, one := range l.Problems {
+		notes = append(notes, one.Reason+": "+one.Message)
 	}
 	return notes
 }

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/trellis-addons/trellis/pkg/render/images"
+	"github.com/trellis-addons/trellis/pkg/values/images"
 )
 
 // TestPullsAreWherePodsNameTheSecret fails when a namespace with pods that name the Secret is missing, when pods

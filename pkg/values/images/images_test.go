@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/trellis-addons/trellis/pkg/render/images"
+	"github.com/trellis-addons/trellis/pkg/values/images"
 )
 
 const digest = "@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -176,6 +176,19 @@ func TestRewrite(t *testing.T) {
 	images.Rules{PullSecret: "mirror"}.Rewrite(unchanged)
 	if diff := cmp.Diff(objects(t, before), unchanged); diff != "" {
 		t.Errorf("without mirrors (-want +got):\n%s", diff)
+	}
+}
+
+// Red when a kind of pod, a kind of container or an object in a list is left out, and when an image is there twice.
+func TestImagesOfObjects(t *testing.T) {
+	want := []string{"busybox:1", "data/e:1", "debug", "gcr.io/x/y", "nginx", "quay.io/x/b"}
+	if diff := cmp.Diff(want, images.Of(objects(t, before))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for kind := range strings.SplitSeq(before, "---\n") {
+		if strings.Contains(kind, "{image: nginx}") && !strings.Contains(kind, "example.com/v1") && len(images.Of(objects(t, kind))) != 1 {
+			t.Errorf("no image is found in\n%s", kind)
+		}
 	}
 }
 

@@ -1,6 +1,8 @@
 package images
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -32,34 +34,55 @@ func (r Rules) Rewrite(objects []*unstructured.Unstructured) {
 }
 
 func (r Rules) object(content map[string]any) {
-	object := unstructured.Unstructured{Object: content}
+	eachPod(content, func(spec map[string]any) {
+		changed := false
+		eachImage(spec, func(holder map[string]any, field string) { changed = r.field(holder, field) || changed })
+		if changed && r.PullSecret != "" {
+			addPullSecret(spec, r.PullSecret)
+		}
+	})
+}
+
+// Of are the images of objects, sorted, each once.
+func Of(objects []*unstructured.Unstructured) (found []string) {
+	for _, object := range objects {
+		eachPod(object.Object, func(spec map[string]any) {
+			eachImage(spec, func(holder map[string]any, field string) {
+				if text, _ := holder[field].(string); text != "" {
+					found = append(found, text)
+				}
+			})
+		})
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// eachPod visits the pod of an object, or those of a list.
+func eachPod(content map[string]any, visit func(spec map[string]any)) {
 	if items, ok := content["items"].([]any); ok {
-		for _, item := range items {
-			if entry, ok := item.(map[string]any); ok {
-				r.object(entry)
-			}
+		for _, entry := range entries(items) {
+			eachPod(entry, visit)
 		}
 		return
 	}
-	if spec, ok := podOf(&object); ok && r.pod(spec) && r.PullSecret != "" {
-		addPullSecret(spec, r.PullSecret)
+	if spec, ok := podOf(&unstructured.Unstructured{Object: content}); ok {
+		visit(spec)
 	}
 }
 
-// pod changes the images of a pod's containers and volumes, and reports whether any changed.
-func (r Rules) pod(spec map[string]any) bool {
-	changed := false
+// eachImage visits the fields of a pod's containers and volumes that name an image.
+func eachImage(spec map[string]any, visit func(holder map[string]any, field string)) {
 	for _, list := range containerLists {
 		for _, container := range entries(spec[list]) {
-			changed = r.field(container, "image") || changed
+			visit(container, "image")
 		}
 	}
 	for _, volume := range entries(spec["volumes"]) {
 		if image, ok := volume["image"].(map[string]any); ok {
-			changed = r.field(image, "reference") || changed
+			visit(image, "reference")
 		}
 	}
-	return changed
 }
 
 func (r Rules) field(holder map[string]any, name string) bool {

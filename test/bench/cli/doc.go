@@ -1,0 +1,2 @@
+// Package cli measures kubectl-addons as a process.
+package cli
