@@ -190,7 +190,7 @@ type ValuesSource struct {
 	// configMapRef reads a key of a ConfigMap.
 	// +optional
 	ConfigMapRef *KeyReference `json:"configMapRef,omitempty"`
-	// providerRef reads an object of an allowed kind whose status.secretRef names a Secret.
+	// providerRef reads an object of an allowed kind whose status.secretRef names a Secret, as a text or in field name.
 	// +optional
 	ProviderRef *ProviderReference `json:"providerRef,omitempty"`
 }
@@ -236,6 +236,9 @@ type ProviderReference struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name,omitempty"`
+	// optional: the object may be missing, and then gives no values. If it exists, its Secret has to exist too.
+	// +optional
+	Optional bool `json:"optional,omitempty"`
 }
 
 // AddonInstallationStatus is the observed state.
