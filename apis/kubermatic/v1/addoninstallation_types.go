@@ -290,6 +290,11 @@ type AddonInstallationStatus struct {
 	// objects counts the applied objects.
 	// +optional
 	Objects *ObjectCounts `json:"objects,omitempty"`
+	// inventory counts the installation's objects in the user cluster by kind: the most frequent kinds first, at most 50.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	Inventory []KindCount `json:"inventory,omitempty"`
 	// unhealthy lists objects that are not healthy, at most 20.
 	// +optional
 	// +listType=atomic
@@ -398,6 +403,21 @@ type ObjectCounts struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Summary string `json:"summary,omitempty"`
+}
+
+// KindCount is the number of objects of a kind.
+type KindCount struct {
+	// group of the kind. Absent: the core group.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Group string `json:"group,omitempty"`
+	// kind of the objects.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind,omitempty"`
+	// count is the number of objects.
+	// +required
+	Count int32 `json:"count,omitempty"`
 }
 
 // UnhealthyObject is an object that is not healthy.
