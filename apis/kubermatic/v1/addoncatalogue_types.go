@@ -609,9 +609,9 @@ type AddonCatalogueStatus struct {
 	// excludedCount is the number of all versions that don't fit.
 	// +optional
 	ExcludedCount int32 `json:"excludedCount,omitempty"`
-	// core counts the cluster's core add-ons.
+	// core lists and counts the cluster's core add-ons.
 	// +optional
-	Core *CoreAddonCounts `json:"core,omitempty"`
+	Core *CoreAddons `json:"core,omitempty"`
 }
 
 // CatalogueConflict is a version that more than one catalogue defines, an add-on of another catalogue, or a reserved name.
@@ -667,20 +667,4 @@ type ExcludedVersion struct {
 	// message names the versions that are required.
 	// +optional
 	Message string `json:"message,omitempty"`
-}
-
-// CoreAddonCounts counts the core add-ons of a cluster.
-type CoreAddonCounts struct {
-	// total is the number of core add-ons.
-	// +optional
-	Total int32 `json:"total,omitempty"`
-	// ready is the number of core add-ons that are Ready.
-	// +optional
-	Ready int32 `json:"ready,omitempty"`
-	// failing is the number of core add-ons whose Ready is False.
-	// +optional
-	Failing int32 `json:"failing,omitempty"`
-	// missing is the number of core add-ons that are in no catalogue.
-	// +optional
-	Missing int32 `json:"missing,omitempty"`
 }

@@ -190,7 +190,7 @@ type ValuesSource struct {
 	// configMapRef reads a key of a ConfigMap.
 	// +optional
 	ConfigMapRef *KeyReference `json:"configMapRef,omitempty"`
-	// providerRef reads an object of an allowed kind whose status.secretRef names a Secret.
+	// providerRef reads an object of an allowed kind whose status.secretRef names a Secret, as a text or in field name.
 	// +optional
 	ProviderRef *ProviderReference `json:"providerRef,omitempty"`
 }
@@ -236,6 +236,9 @@ type ProviderReference struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name,omitempty"`
+	// optional: the object may be missing, and then gives no values. If it exists, its Secret has to exist too.
+	// +optional
+	Optional bool `json:"optional,omitempty"`
 }
 
 // AddonInstallationStatus is the observed state.
@@ -287,6 +290,11 @@ type AddonInstallationStatus struct {
 	// objects counts the applied objects.
 	// +optional
 	Objects *ObjectCounts `json:"objects,omitempty"`
+	// inventory counts the installation's objects in the user cluster by kind: the most frequent kinds first, at most 50.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	Inventory []KindCount `json:"inventory,omitempty"`
 	// unhealthy lists objects that are not healthy, at most 20.
 	// +optional
 	// +listType=atomic
@@ -402,6 +410,21 @@ type ObjectCounts struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Summary string `json:"summary,omitempty"`
+}
+
+// KindCount is the number of objects of a kind.
+type KindCount struct {
+	// group of the kind. Absent: the core group.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Group string `json:"group,omitempty"`
+	// kind of the objects.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind,omitempty"`
+	// count is the number of objects.
+	// +required
+	Count int32 `json:"count,omitempty"`
 }
 
 // UnhealthyObject is an object that is not healthy.

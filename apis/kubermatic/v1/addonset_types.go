@@ -184,6 +184,9 @@ type AddonSetItem struct {
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=3
 	Allow []Permission `json:"allow,omitempty"`
+	// allowOptOut lets annotation addons.kubermatic.k8c.io/deviations of a Cluster leave out the item, or pin its version.
+	// +optional
+	AllowOptOut bool `json:"allowOptOut,omitempty"`
 }
 
 // Permission is an action that the installations of an item may do.

@@ -492,6 +492,8 @@ const (
 	ReasonSetUnreadable = "SetUnreadable"
 	// ReasonLeftOut: annotation leave-out names the cluster.
 	ReasonLeftOut = "LeftOut"
+	// ReasonDeviates: the cluster leaves an item of the set out, or pins its version.
+	ReasonDeviates = "Deviates"
 )
 
 // Causes, in fields cause and as reasons of clusters of an AddonSet. With a cause, the user cluster, and not the add-on, may be at fault.

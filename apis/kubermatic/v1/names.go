@@ -196,8 +196,12 @@ const (
 	AnnotationRemovalApproved = Prefix + "removal-approved"
 	// AnnotationLeaveOut on an AddonSet names clusters, separated by commas. The set does not wait for them, and counts them neither as
 	// failures nor as evidence. A Cluster of KKP is named by its name or namespace, and any other Cluster by "<namespace>/<name>". A namespace
-	// alone names all clusters in it. These clusters get the add-ons after all other clusters of their group.
+	// alone names all clusters in it. These clusters get the add-ons after all other clusters of their group. "<cluster>:<item>" leaves only
+	// this item out of the cluster, and "<cluster>:<item>=<version>" pins its version there.
 	AnnotationLeaveOut = Prefix + "leave-out"
+	// AnnotationDeviations on a Cluster is a JSON list of items of sets that its owner leaves out, or pins to a version: {item, set, optOut,
+	// version, by, why}. It works for items with allowOptOut.
+	AnnotationDeviations = Prefix + "deviations"
 )
 
 // Values of annotation core-origin.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -187,33 +188,43 @@ func (p *Platform) list(ctx context.Context, kind string, list client.ObjectList
 	return nil
 }
 
-// ProviderSecret reads status.secretRef.name. The error is a target.ProviderError, or the reader's.
-func (p *Platform) ProviderSecret(ctx context.Context, kind schema.GroupKind, key types.NamespacedName) (string, error) {
+// ProviderSecret reads status.secretRef: the name of a Secret, as a text or in field name. The error is a
+// target.ProviderError, or the reader's.
+func (p *Platform) ProviderSecret(
+	ctx context.Context, kind schema.GroupKind, key types.NamespacedName,
+) (none target.ProvidedSecret, err error) {
 	problem := func(text string) error { return &target.ProviderError{Kind: kind, Name: key.Name, Problem: text} }
 	if !p.IsProvider(kind) {
-		return "", problem("is of a kind that this seed does not allow: see its --provider-kinds")
+		return none, problem("is of a kind that this seed does not allow: see its --provider-kinds")
 	}
 	served, err := p.kinds.version(kind)
 	if err != nil {
-		return "", err
+		return none, err
 	}
 	if served == nil {
-		return "", problem("is of a kind that this seed does not serve")
+		return none, problem("is of a kind that this seed does not serve")
 	}
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(*served)
 	err = p.reader.Get(ctx, key, object)
 	if apierrors.IsNotFound(err) {
-		return "", problem("does not exist in this namespace")
+		return none, &target.ProviderError{Kind: kind, Name: key.Name, Problem: "does not exist in this namespace", IsMissing: true}
 	}
 	if err != nil {
-		return "", fmt.Errorf("reading %s %q: %w", kind, key, err)
+		return none, fmt.Errorf("reading %s %q: %w", kind, key, err)
 	}
-	name, found, err := unstructured.NestedString(object.Object, "status", "secretRef", "name")
-	if err != nil || !found || name == "" {
-		return "", problem("names no Secret in status.secretRef.name yet")
+	reference, _, _ := unstructured.NestedFieldNoCopy(object.Object, "status", "secretRef")
+	if fields, isObject := reference.(map[string]any); isObject {
+		reference = fields["name"]
 	}
-	return name, nil
+	name, isText := reference.(string)
+	switch {
+	case !isText || name == "":
+		return none, problem("names no Secret in status.secretRef yet")
+	case len(validation.IsDNS1123Subdomain(name)) > 0:
+		return none, problem("has a status.secretRef that can't be the name of a Secret")
+	}
+	return target.ProvidedSecret{Name: name, Provider: object.GetUID()}, nil
 }
 
 func asMetadata(kind schema.GroupVersionKind) *metav1.PartialObjectMetadata {

@@ -132,8 +132,8 @@ func TestPlatformUsesKindsAsTheyCome(t *testing.T) {
 	if facts, err = platform.facts(t.Context(), kkp); err != nil || cmp.Diff(want, facts) != "" {
 		t.Errorf("with KKP: %v (-want +got):\n%s", err, cmp.Diff(want, facts))
 	}
-	if name, err := platform.ProviderSecret(t.Context(), backupTarget, key); name != "found" || err != nil {
-		t.Errorf("the provider's Secret is %q, %v", name, err)
+	if secret, err := platform.ProviderSecret(t.Context(), backupTarget, key); secret.Name != "found" || secret.Provider != backups.GetUID() || err != nil {
+		t.Errorf("the provider's Secret is %v, %v", secret, err)
 	}
 	expectProvider(t, platform, backupTarget, types.NamespacedName{Namespace: "cluster-a", Name: "none"}, "does not exist in this namespace")
 

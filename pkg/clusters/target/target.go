@@ -169,11 +169,20 @@ func (d Description) Unpause() string {
 	return "set its spec.paused to false"
 }
 
+// ProvidedSecret is the Secret that an object of a providerRef names.
+type ProvidedSecret struct {
+	Name string
+	// Provider is the UID of the object.
+	Provider types.UID
+}
+
 // ProviderError reports why an object of a providerRef gives no Secret.
 type ProviderError struct {
 	Kind    schema.GroupKind
 	Name    string
 	Problem string
+	// IsMissing: the object does not exist.
+	IsMissing bool
 }
 
 func (e *ProviderError) Error() string {

@@ -27,7 +27,7 @@ type Platform interface {
 	// IsProvider says whether providerRef may name the kind; ProviderSecret is the Secret that an object of the kind
 	// names.
 	IsProvider(kind schema.GroupKind) bool
-	ProviderSecret(ctx context.Context, kind schema.GroupKind, key types.NamespacedName) (string, error)
+	ProviderSecret(ctx context.Context, kind schema.GroupKind, key types.NamespacedName) (target.ProvidedSecret, error)
 	// KKPAddon is KKP's own Addon of a name in a cluster; nil if there is none.
 	KKPAddon(ctx context.Context, cluster target.Ref, name string) (*metav1.PartialObjectMetadata, error)
 	// Subscribe registers a callback for changes of these objects.

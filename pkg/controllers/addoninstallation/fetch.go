@@ -123,8 +123,14 @@ func only(all map[string]string, key string) map[string]string {
 func (r *Reconciler) references() resolution.References {
 	return resolution.References{
 		Secret: ReadMarkedSecret(r.Marked, r.Direct), ConfigMap: readMarked[corev1.ConfigMap](r.Marked, r.Direct), Providers: r.Platform,
-		IsThere: r.isThere, SourceKinds: r.SourceKinds, CatalogueNamespace: r.Options.CatalogueNamespace,
+		Unmarked: r.unmarkedSecret, IsThere: r.isThere, SourceKinds: r.SourceKinds, CatalogueNamespace: r.Options.CatalogueNamespace,
 	}
+}
+
+// unmarkedSecret reads a Secret from the API server.
+func (r *Reconciler) unmarkedSecret(ctx context.Context, key client.ObjectKey) (*corev1.Secret, error) {
+	found := &corev1.Secret{}
+	return found, r.Direct.Get(ctx, key, found)
 }
 
 // isThere reads the metadata of a Secret or ConfigMap from the API server.

@@ -131,6 +131,13 @@ func TestAnotherEvaluationCountsAtOnce(t *testing.T) {
 	if summary := object.Status.Objects.Summary; summary != "2/2" {
 		t.Errorf("objects are %s, want 2/2", summary)
 	}
+	total := int32(0)
+	for _, kind := range object.Status.Inventory {
+		total += kind.Count
+	}
+	if total != 2 {
+		t.Errorf("the inventory is %v, want 2 objects", object.Status.Inventory)
+	}
 }
 
 // TestHealthByAnObjectOfTheCluster fails if a rule that names an object of the user cluster reads another one, or if a

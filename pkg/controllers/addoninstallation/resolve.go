@@ -155,6 +155,9 @@ func valuesOutcome(err error) *loop.Outcome {
 		return loop.Wait(kubermaticv1.ConditionValuesResolved, kubermaticv1.ReasonRendering, err.Error(), clusterRecheck)
 	case errors.As(err, &missing):
 		stalled.Reason = kubermaticv1.ReasonValuesMissing
+		if missing.IsUnwatched {
+			stalled.Recheck = clusterRecheck
+		}
 	case errors.As(err, &putOff):
 		stalled.Recheck = max(time.Until(putOff.Until), time.Second)
 	case !render.Lasting(err) && !values.IsInvalid(err):

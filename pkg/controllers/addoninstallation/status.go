@@ -1,12 +1,15 @@
 package addoninstallation
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/base/backoff"
@@ -18,7 +21,11 @@ import (
 	"github.com/trellis-addons/trellis/pkg/install/installer"
 )
 
-const maxUnhealthy = 20
+// Limits of lists in the status.
+const (
+	maxUnhealthy = 20
+	maxInventory = 50
+)
 
 // project writes the whole status from facts and outcome; steps only find facts. After it, only hideValues changes the
 // status: it removes values of the platform from messages.
@@ -27,6 +34,7 @@ func project(f *facts, outcome *loop.Outcome, now time.Time) {
 		return
 	}
 	state := &f.installation.Status
+	defer withoutInventoryAlone(state)()
 	defer conditions.Date(&state.Conditions, slices.Clone(state.Conditions), now)
 	state.ObservedGeneration, state.Cause = f.installation.Generation, outcome.Cause
 	projectRetries(state, f.retries)
@@ -175,6 +183,7 @@ func projectObjects(f *facts) {
 	}
 	if state.LastApplied != nil && run.Record().IsComplete() {
 		state.LastApplied.VolumeClaims = volumeClaims(run.Record().InCluster())
+		state.Inventory = inventoryOf(run.Record().InCluster())
 	}
 	if run.Health == nil {
 		return
@@ -189,6 +198,38 @@ func projectObjects(f *facts) {
 			Ref: note.Key.String(), Reason: note.Reason, Message: text.Message(note.Message), Cause: note.Cause,
 		})
 	}
+}
+
+// withoutInventoryAlone returns a function that removes the inventory if it is the only change of the status. The status of an earlier
+// release has no inventory, and an upgrade of the manager must not write the status of every installation.
+func withoutInventoryAlone(state *kubermaticv1.AddonInstallationStatus) func() {
+	if state.Inventory != nil {
+		return func() {}
+	}
+	before := state.DeepCopy()
+	return func() {
+		inventory := state.Inventory
+		state.Inventory = nil
+		if !equality.Semantic.DeepEqual(before, state) {
+			state.Inventory = inventory
+		}
+	}
+}
+
+// inventoryOf counts the objects of an inventory by kind, the most frequent kinds first.
+func inventoryOf(inventory ownership.Inventory) []kubermaticv1.KindCount {
+	numbers := map[schema.GroupKind]int32{}
+	for _, entry := range inventory {
+		numbers[entry.GroupKind()]++
+	}
+	var counted []kubermaticv1.KindCount
+	for kind, number := range numbers {
+		counted = append(counted, kubermaticv1.KindCount{Group: kind.Group, Kind: kind.Kind, Count: number})
+	}
+	slices.SortFunc(counted, func(a, b kubermaticv1.KindCount) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Group, b.Group))
+	})
+	return counted[:min(len(counted), maxInventory)]
 }
 
 // volumeClaims is the number of claims in an inventory that are removed with it.

@@ -275,3 +275,53 @@ func TestMisbehaviourIsUnknown(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// TestObjectsAreCountedByKind fails if status.inventory does not have the numbers of the record, if it has more kinds than its schema
+// allows, or if an upgrade of the manager writes the status of an installation only to add it.
+func TestObjectsAreCountedByKind(t *testing.T) {
+	f := factsFor(&kubermaticv1.AddonInstallation{}, &memory{})
+	f.run.State.Loaded = true
+	f.run.State.Record = &revision.Record{State: revision.StateApplied, Version: "1.0.0"}
+	done := func() *loop.Outcome { return &loop.Outcome{Kind: loop.Done} }
+	project(f, done(), time.Now())
+	status := &f.installation.Status
+	if status.LastApplied == nil || status.Inventory != nil {
+		t.Fatalf("without objects the inventory is %v", status.Inventory)
+	}
+	add := func(group, kind string, number int) {
+		for i := range number {
+			key := ownership.Key{Group: group, Kind: kind, Name: fmt.Sprint(i)}
+			f.run.State.Record.Inventory = append(f.run.State.Record.Inventory, ownership.Entry{Key: key})
+		}
+	}
+	add("", "ConfigMap", 2)
+	add("apps", "Deployment", 1)
+	add("", "Service", 2)
+	add("other.example.com", "Service", 3)
+	project(f, done(), time.Now())
+	if status.Inventory != nil {
+		t.Errorf("the inventory alone changes the status of an earlier release: %v", status.Inventory)
+	}
+	f.installation.Generation++
+	project(f, done(), time.Now())
+	want := []kubermaticv1.KindCount{
+		{Group: "other.example.com", Kind: "Service", Count: 3}, {Kind: "ConfigMap", Count: 2}, {Kind: "Service", Count: 2},
+		{Group: "apps", Kind: "Deployment", Count: 1},
+	}
+	if diff := cmp.Diff(want, status.Inventory); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for i := range maxInventory {
+		add("many.example.com", fmt.Sprintf("Kind%02d", i), 1)
+	}
+	f.run.State.Record.State = revision.StateIntent // objects are being written
+	project(f, done(), time.Now())
+	if diff := cmp.Diff(want, status.Inventory); diff != "" {
+		t.Errorf("before the end of an apply (-want +got):\n%s", diff)
+	}
+	f.run.State.Record.State = revision.StateApplied
+	project(f, done(), time.Now())
+	if got := len(status.Inventory); got != maxInventory || status.Inventory[0] != want[0] {
+		t.Errorf("%d kinds are listed, from %v", got, status.Inventory[0])
+	}
+}

@@ -169,6 +169,7 @@ func TestResolveValues(t *testing.T) {
 		given.Kubeconfig(space, []byte("kubeconfig")),
 	)
 	t.Run("layers", func(t *testing.T) { w.with(t).testLayers() })
+	t.Run("providers", func(t *testing.T) { w.with(t).testProviders() })
 	t.Run("large Secrets", func(t *testing.T) { w.with(t).testLargeSecrets() })
 	t.Run("refused", func(t *testing.T) { w.with(t).testRefused() })
 	t.Run("secrets", func(t *testing.T) { w.with(t).testAC10Secrets() })
@@ -217,6 +218,66 @@ func (w *valuesWorld) testLayers() {
 	f, _ = w.pass(entry, kubermaticv1.AddonInstallationSpec{ValuesTemplate: "o: {{ .Cluster.Name }}"}, false)
 	if f.values.Merged["t"] != "another f" || f.values.Merged["o"] != "another" || f.values.Merged["b"] != "form" {
 		w.Errorf("the valuesTemplates were not rendered for the cluster's new facts: %v", f.values.Merged)
+	}
+}
+
+// testProviders fails if the contract of Tanzu's providers does not hold: status.secretRef is a text, and the Secret has an owner and no label.
+// It also fails if an owner gives a Secret that it does not control, or if an object that exists without its Secret counts as missing.
+func (w *valuesWorld) testProviders() {
+	provider := func(name string, status any) *unstructured.Unstructured {
+		made := backups(name, "")
+		made.Object["status"] = map[string]any{"secretRef": status}
+		w.create(made)
+		return made
+	}
+	owned := func(name string, owner *unstructured.Unstructured, isController bool) {
+		secret := w.secret(name, "", "secret: "+name+"\n")
+		secret.Labels = nil
+		secret.OwnerReferences = []metav1.OwnerReference{{
+			APIVersion: "storage.example.com/v1", Kind: "BackupTarget", Name: owner.GetName(), UID: owner.GetUID(), Controller: &isController,
+		}}
+		w.create(secret)
+	}
+	text := provider("tanzu", "tanzu-config")
+	owned("tanzu-config", text, true)
+	owned("other-config", provider("other", map[string]any{"name": "tanzu-config"}), false)
+	provider("owner", "other-config")
+	provider("odd", map[string]any{"name": "a/../b"})
+	provider("number", int64(7))
+	provider("early", "not-yet")
+	optional := func(name string) kubermaticv1.ValuesSource {
+		source := fromProvider("BackupTarget", name)
+		source.ProviderRef.Optional = true
+		return source
+	}
+	for _, test := range []struct {
+		from kubermaticv1.ValuesSource
+		want any
+		says string
+	}{
+		{from: fromProvider("BackupTarget", "tanzu"), want: "tanzu-config"},
+		{from: optional("tanzu"), want: "tanzu-config"},
+		{from: optional("nobody")},
+		{from: fromProvider("BackupTarget", "nobody"), says: "does not exist in this namespace"},
+		{from: fromProvider("BackupTarget", "other"), says: `Secret "tanzu-config" has no label`},
+		{from: fromProvider("BackupTarget", "owner"), says: `Secret "other-config" has no label`},
+		{from: fromProvider("BackupTarget", "odd"), says: "can't be the name of a Secret"},
+		{from: fromProvider("BackupTarget", "number"), says: "names no Secret"},
+		{from: optional("empty"), says: "names no Secret"},
+		{from: optional("early"), says: `there is no Secret "not-yet"`},
+	} {
+		f, outcome := w.pass(entryWith("{}", ""), kubermaticv1.AddonInstallationSpec{ValuesFrom: []kubermaticv1.ValuesSource{test.from}}, false)
+		name := test.from.ProviderRef.Name
+		switch {
+		case test.says == "" && (outcome != nil || f.values.Merged["secret"] != test.want):
+			w.Errorf("%s: got %v, %#v", name, f.values.Merged, outcome)
+		case test.says != "" && (outcome == nil || outcome.Reason != "ValuesMissing" || !strings.Contains(outcome.Message, test.says)):
+			w.Errorf("%s: got %#v, want ValuesMissing: %s", name, outcome, test.says)
+		}
+	}
+	_, outcome := w.pass(entryWith("{}", ""), kubermaticv1.AddonInstallationSpec{ValuesFrom: []kubermaticv1.ValuesSource{optional("early")}}, false)
+	if outcome == nil || outcome.Recheck == 0 {
+		w.Errorf("no event reports a Secret without a label, and the installation is not looked at again: %#v", outcome)
 	}
 }
 

@@ -95,17 +95,21 @@ func (r *resolver) choose(of *item, in *place, installed string) *choice {
 	if comesWith(r.set, in, r.offers) {
 		next = in.ahead
 	}
+	wanted := r.set.wanted(of, in)
+	if wanted != of.AddonRef.Version { // of one cluster, and not kept: its owner may write any number of versions
+		return new(r.selectVersion(of, in, wanted, next, installed))
+	}
 	key := choiceKey{of, in.version, installed, strings.Join(next, " "), in.ref.IsKKP(), in.waits}
 	known, ok := r.choices[key]
 	if !ok {
-		chosen := r.selectVersion(of, in, next, installed)
+		chosen := r.selectVersion(of, in, wanted, next, installed)
 		known = &chosen
 		r.choices[key] = known
 	}
 	return known
 }
 
-func (r *resolver) selectVersion(of *item, in *place, next []string, installed string) choice {
+func (r *resolver) selectVersion(of *item, in *place, wanted string, next []string, installed string) choice {
 	entry := r.offers.entries[of.addon()]
 	if entry == nil {
 		return choice{
@@ -117,7 +121,7 @@ func (r *resolver) selectVersion(of *item, in *place, next []string, installed s
 			"set targetNamespace of the item: the catalogue names none for add-on %q", of.addon())}
 	}
 	platform := r.platform(in, next)
-	selected, refusal := r.selects(entry, of.AddonRef.Version, installed, platform,
+	selected, refusal := r.selects(entry, wanted, installed, platform,
 		catalogue.SelectOptions{AllowDowngrade: of.allows(v1.PermissionDowngrade), BySet: true})
 	if refusal != nil {
 		withdrawn, isWithdrawn := errors.AsType[*catalogue.WithdrawnError](refusal)

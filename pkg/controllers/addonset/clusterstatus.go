@@ -20,7 +20,7 @@ func (p *plan) repairs() bool {
 // cluster, its installations there stay.
 func (p *plan) keeps(of *set) []string {
 	if p.presence == waves.Present || p.isEarly || p.presence == waves.Unknown && len(p.mine) > 0 {
-		return of.names
+		return without(of.names, p.optedOut)
 	}
 	return nil
 }

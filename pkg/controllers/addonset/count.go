@@ -13,8 +13,10 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/base/loop"
+	"github.com/trellis-addons/trellis/pkg/base/text"
 	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
 	"github.com/trellis-addons/trellis/pkg/clusters/target"
+	"github.com/trellis-addons/trellis/pkg/fleet/addonset"
 	"github.com/trellis-addons/trellis/pkg/fleet/rollout"
 	"github.com/trellis-addons/trellis/pkg/fleet/waves"
 )
@@ -92,6 +94,7 @@ func (r *Reconciler) placeOf(found *target.Description, live byName, seed string
 		labels: cluster.Labels(*found, seed), version: found.KubernetesVersion,
 		next: found.Next(), ahead: found.Ahead(), waits: found.Waits(),
 		live: live.with(r.written, cluster.KeyOf(found.Ref)), asked: askedBy(found.Annotations),
+		deviations: addonset.ReadDeviations(found.Annotations[v1.AnnotationDeviations]),
 	}
 	if object, isObject := found.Object.(client.Object); isObject {
 		in.created = object.GetCreationTimestamp().Time
@@ -110,12 +113,12 @@ func (r *Reconciler) placeOf(found *target.Description, live byName, seed string
 // askedBy reads annotation initial-installations. An unreadable one requests nothing: the addon controller refuses
 // it.
 func askedBy(annotations map[string]string) []asked {
-	text := annotations[v1.AnnotationInitialInstallations]
-	if text == "" {
+	value := annotations[v1.AnnotationInitialInstallations]
+	if value == "" {
 		return nil
 	}
 	var raw []json.RawMessage
-	if json.Unmarshal([]byte(text), &raw) != nil {
+	if json.Unmarshal([]byte(value), &raw) != nil {
 		return nil
 	}
 	var found []asked
@@ -154,7 +157,7 @@ func (r *Reconciler) countIn(of *running, in *place) (planned plan, counted roll
 	}
 	now := r.Clock.Now()
 	about := planned.factsOf(in, of.removal)
-	about.LeftOut = of.leaveOut.Has(name)
+	about.LeftOut, about.Deviates = of.leaveOut.Has(name), text.First(planned.deviations, deviationsNamed)
 	found := waves.ClusterStatusOf(about, waves.Course{
 		Strategy: of.moves(), StartedAt: of.startedAt, Now: now, Waiting: of.guard.Waiting,
 		Halted: waves.IsHalted(&of.shown.status, of.revision),

@@ -17,6 +17,7 @@
 //	set.go       a copy, read
 //	choice.go    pure: the version and intent of an item on some cluster, each chosen once
 //	early.go     pure: a set's items during an upgrade to the Kubernetes version that the set is for
+//	deviation.go pure: what one cluster leaves out, or pins
 //	place.go     pure: one cluster, as a plan sees it
 //	observation.go     the fields that plans read of each installation, extracted once (ADR 97)
 //	plan.go      pure: the changes that one set needs in one cluster, given the claims of other sets

@@ -31,6 +31,8 @@ func (p planner) isEarly(of *set, name string, in *place) bool {
 func (p planner) mayBeEarly(of *set, wanted *item, in *place) bool {
 	live := in.live[in.ref.NameOf(string(wanted.Name))]
 	switch {
+	case of.deviationOf(wanted, in).OptOut:
+		return false
 	case live == nil:
 		if !in.waits {
 			return false
@@ -61,7 +63,7 @@ func (p planner) fitsBoth(of *set, wanted *item, in *place, installed string) bo
 	if entry == nil {
 		return false
 	}
-	selected, refusal := p.selects(entry, wanted.AddonRef.Version, installed, p.platform(in, in.ahead),
+	selected, refusal := p.selects(entry, of.wanted(wanted, in), installed, p.platform(in, in.ahead),
 		catalogue.SelectOptions{AllowDowngrade: wanted.allows(v1.PermissionDowngrade), BySet: true})
 	if refusal != nil || of.staged && catalogue.SourceMoves(selected.Version) {
 		return false

@@ -7,6 +7,7 @@ import (
 
 	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
 	"github.com/trellis-addons/trellis/pkg/clusters/target"
+	"github.com/trellis-addons/trellis/pkg/fleet/addonset"
 )
 
 // place is one cluster as a plan sees it.
@@ -30,7 +31,9 @@ type place struct {
 	away string
 	// asked are the add-ons that annotation initial-installations requests.
 	asked []asked
-	live  byName
+	// deviations are those that the Cluster's owner wrote; they count for items that allow it.
+	deviations []addonset.Deviation
+	live       byName
 }
 
 // key is the key of the cluster in memory.

@@ -95,6 +95,9 @@ type plan struct {
 	isHeld bool
 	// awaited are items whose name belongs to another set which has not created them yet, with that set's name.
 	awaited map[string]string
+	// deviations say how the cluster deviates from the set, and optedOut are the items that it leaves out.
+	deviations []string
+	optedOut   []string
 }
 
 func (p *plan) block(item, reason, message string) {
@@ -148,7 +151,7 @@ func (p planner) planFor(in *place) plan {
 // blockDependents blocks installations that would be created and depend on a missing item, which is blocked or which
 // another set must create in its own time: they would wait for it, and count as failures of the rollout.
 func (p *plan) blockDependents(of *set, in target.Ref) {
-	if len(p.blocked) == 0 && len(p.awaited) == 0 {
+	if len(p.blocked) == 0 && len(p.awaited) == 0 && len(p.optedOut) == 0 {
 		return
 	}
 	missing := map[string]bool{}
@@ -156,6 +159,9 @@ func (p *plan) blockDependents(of *set, in target.Ref) {
 		missing[one.Item] = !slices.ContainsFunc(p.mine, func(said *installation.Report) bool { return said.Live.Name == in.NameOf(one.Item) })
 	}
 	for name := range p.awaited {
+		missing[name] = true
+	}
+	for _, name := range p.optedOut {
 		missing[name] = true
 	}
 	for before := -1; before != len(p.blocked); {
@@ -179,6 +185,9 @@ func (p *plan) blockDependents(of *set, in target.Ref) {
 func (p *plan) whyMissing(item string) string {
 	if holder := p.awaited[item]; holder != "" {
 		return fmt.Sprintf("whose name AddonSet %q uses for an installation that it has not created in this cluster yet", holder)
+	}
+	if slices.Contains(p.optedOut, item) {
+		return "which this cluster leaves out"
 	}
 	return "which is blocked in this cluster"
 }
@@ -244,6 +253,13 @@ func (p planner) want(result *plan, of *item, in *place) {
 	if holder := p.holder(name, in, result.presence); holder != nil && holder.name != p.set.name {
 		p.leaveTo(holder, result, name, in)
 		return
+	}
+	if by := p.set.deviationOf(of, in); !by.IsNone() {
+		result.deviate(by)
+		if by.OptOut {
+			p.leaveItem(result, live, in)
+			return
+		}
 	}
 	if first := p.comesFirst(name, in); first != nil && (live == nil || !live.isOf(p.set.name)) {
 		result.hold(name, first, "comes before this one")

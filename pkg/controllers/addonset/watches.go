@@ -131,7 +131,8 @@ func clusterChanged(before, after target.Description) bool {
 		before.KubernetesVersion != after.KubernetesVersion || before.APIServerUp != after.APIServerUp || before.UID != after.UID ||
 		before.Waits() != after.Waits() || !slices.Equal(before.Ahead(), after.Ahead()) || !slices.Equal(before.Next(), after.Next()) ||
 		!maps.Equal(cluster.Labels(before, ""), cluster.Labels(after, "")) ||
-		before.Annotations[v1.AnnotationInitialInstallations] != after.Annotations[v1.AnnotationInitialInstallations]
+		before.Annotations[v1.AnnotationInitialInstallations] != after.Annotations[v1.AnnotationInitialInstallations] ||
+		before.Annotations[v1.AnnotationDeviations] != after.Annotations[v1.AnnotationDeviations]
 }
 
 // clusterOf enqueues the cluster of an installation.

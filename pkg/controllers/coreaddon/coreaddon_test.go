@@ -35,8 +35,12 @@ func TestKeepsTheSet(t *testing.T) {
 	w.reports(of, "4 total, 0 ready, 0 failing, 3 missing", "False CoreAddonsNotReady")
 	w.said(proxy, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonReady)
 	w.reports(of, "4 total, 1 ready, 0 failing, 3 missing", "True CoreAddonsReady")
+	expect.ChangeStatus(t, w.seed, proxy, func(proxy *v1.AddonInstallation) { proxy.Status.Version = "1.2.3" }) // it alone
+	missing := []string{"kubeadm-configmap (kubeadm-configmap)  Missing", "kubelet-configmap (kubelet-configmap)  Missing", "rbac (rbac)  Missing"}
+	w.lists(of, append([]string{"kube-proxy (kube-proxy) 1.2.3 Ready Ready"}, missing...)...)
 	w.said(proxy, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonUnhealthy)
 	w.reports(of, "4 total, 0 ready, 1 failing, 3 missing", "False CoreAddonsNotReady")
+	w.lists(of, append([]string{"kube-proxy (kube-proxy) 1.2.3 Failing Unhealthy"}, missing...)...)
 
 	// A later catalogue provides the missing add-on.
 	w.merged(v1.CatalogueCore, "kubelet-configmap")
@@ -225,6 +229,8 @@ func TestLeavesOthersAlone(t *testing.T) {
 	w.start()
 	w.exists(of, "kube-proxy")
 	w.reports(of, "4 total, 0 ready, 0 failing, 2 missing", "False NameTaken")
+	w.lists(of, "kube-proxy (kube-proxy)  Progressing", "kubeadm-configmap (kubeadm-configmap)  Missing",
+		"kubelet-configmap (kubelet-configmap)  Missing", "rbac (rbac)  NameTaken")
 	found := expect.Object(t, w.seed, installationOf(of, "rbac"), func(*v1.AddonInstallation) error { return nil })
 	if found.Spec.AddonRef.Name != "mine" || len(found.Finalizers) != 0 || found.ResourceVersion != somebodys.ResourceVersion {
 		t.Errorf("somebody's installation was touched: %+v", found)

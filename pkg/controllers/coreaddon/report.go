@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,7 +26,7 @@ import (
 type report struct {
 	// object is the UID of the available catalogue with this status; empty before the status was read.
 	object     types.UID
-	counts     v1.CoreAddonCounts
+	core       v1.CoreAddons
 	conditions []metav1.Condition
 	// events are the events that were reported and still apply.
 	events map[string]bool
@@ -81,16 +82,16 @@ func (r *Reconciler) report(ctx context.Context, f *facts) *loop.Outcome {
 	if f.wrote && problem == nil {
 		return &loop.Outcome{Kind: loop.Checkpoint}
 	}
-	counts := countsOf(&f.plan)
+	core := coreOf(f)
 	unfit := 0
 	for _, member := range f.plan.members {
 		if isUnfit(member) {
 			unfit++
 		}
 	}
-	r.reports.count(f.asked, figures{counts, unfit, len(orphansOf(f))})
+	r.reports.count(f.asked, figures{core.CoreAddonCounts, unfit, len(orphansOf(f))})
 	r.announce(f)
-	if err := r.writeStatus(ctx, f, counts, conditionOf(f)); err != nil {
+	if err := r.writeStatus(ctx, f, core, conditionOf(f)); err != nil {
 		return failed(err)
 	}
 	if problem != nil {
@@ -106,7 +107,7 @@ func (r *Reconciler) report(ctx context.Context, f *facts) *loop.Outcome {
 const takenRecheck = time.Minute
 
 // writeStatus applies this controller's part of the available catalogue's status, if it differs.
-func (r *Reconciler) writeStatus(ctx context.Context, f *facts, counts v1.CoreAddonCounts, condition metav1.Condition) error {
+func (r *Reconciler) writeStatus(ctx context.Context, f *facts, core v1.CoreAddons, condition metav1.Condition) error {
 	about := loop.Metadata(catalogueKind)
 	err := r.available.Get(ctx, cluster.AvailableOf(f.cluster.Ref), about)
 	if err != nil {
@@ -119,10 +120,10 @@ func (r *Reconciler) writeStatus(ctx context.Context, f *facts, counts v1.CoreAd
 	}
 	wanted := slices.Clone(f.report.conditions)
 	conditions.Set(&wanted, condition)
-	if f.report.counts == counts && same(f.report.conditions, wanted) {
+	if equality.Semantic.DeepEqual(f.report.core, core) && same(f.report.conditions, wanted) {
 		return nil
 	}
-	err = loop.ApplyStatus(ctx, r.Client, fieldOwner, about, map[string]any{"core": counts, "conditions": wanted})
+	err = loop.ApplyStatus(ctx, r.Client, fieldOwner, about, map[string]any{"core": core, "conditions": wanted})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		f.report.object = "" // another object by now; it causes an event
 		return nil
@@ -130,7 +131,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, f *facts, counts v1.CoreAd
 	if err != nil {
 		return fmt.Errorf("writing status.core of the available catalogue %q in %q: %w", about.Name, f.asked.Namespace, err)
 	}
-	f.report.counts, f.report.conditions = counts, wanted
+	f.report.core, f.report.conditions = core, wanted
 	return nil
 }
 
@@ -140,12 +141,12 @@ func (r *Reconciler) readStatus(ctx context.Context, f *facts, uid types.UID) er
 	if err := r.Reader.Get(ctx, cluster.AvailableOf(f.cluster.Ref), live); err != nil {
 		return err
 	}
-	f.report.object, f.report.counts, f.report.conditions = uid, v1.CoreAddonCounts{}, nil
+	f.report.object, f.report.core, f.report.conditions = uid, v1.CoreAddons{}, nil
 	if live.UID != uid {
 		return nil
 	}
 	if live.Status.Core != nil {
-		f.report.counts = *live.Status.Core
+		f.report.core = *live.Status.Core
 	}
 	if before := meta.FindStatusCondition(live.Status.Conditions, v1.ConditionAddonsReady); before != nil {
 		f.report.conditions = []metav1.Condition{*before}

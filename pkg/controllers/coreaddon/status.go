@@ -17,6 +17,53 @@ import (
 // namedAtMost is the maximum number of installations in a message.
 const namedAtMost = 3
 
+// listedAtMost is the maximum number of core add-ons in status.core.
+const listedAtMost = 200
+
+// reasonLength is the maximum length of a reason in status.core. Users may write the status of installations.
+const reasonLength = 128
+
+// coreOf lists and counts the core add-ons of the plan, for status.core.
+func coreOf(f *facts) v1.CoreAddons {
+	var listed []v1.CoreAddonState
+	for _, member := range f.plan.members {
+		listed = append(listed, stateOf(member))
+	}
+	for _, one := range f.set.wanted {
+		if f.set.frozen != "" || slices.ContainsFunc(listed, func(before v1.CoreAddonState) bool { return before.Name == one.name }) {
+			continue
+		}
+		state := v1.CoreAddonProgressing // its installation is not created yet
+		switch {
+		case slices.Contains(f.plan.taken, one.name):
+			state = v1.CoreAddonNameTaken
+		case slices.Contains(f.plan.missing, one.addon()), slices.Contains(f.plan.unknown, one.addon()):
+			state = v1.CoreAddonMissing
+		}
+		listed = append(listed, v1.CoreAddonState{Name: one.name, Addon: one.addon(), State: state})
+	}
+	slices.SortFunc(listed, func(a, b v1.CoreAddonState) int { return strings.Compare(a.Name, b.Name) })
+	return v1.CoreAddons{CoreAddonCounts: countsOf(&f.plan), Addons: listed[:min(len(listed), listedAtMost)]}
+}
+
+// stateOf is the state of an installation, for status.core.
+func stateOf(member *v1.AddonInstallation) v1.CoreAddonState {
+	state := v1.CoreAddonState{
+		Name: member.Name, Addon: string(member.Spec.AddonRef.Name), Version: member.Status.Version, State: v1.CoreAddonProgressing,
+	}
+	ready := meta.FindStatusCondition(member.Status.Conditions, v1.ConditionReady)
+	if ready != nil {
+		state.Reason = ready.Reason[:min(len(ready.Reason), reasonLength)]
+	}
+	switch {
+	case installation.IsReady(member):
+		state.State = v1.CoreAddonReady
+	case ready != nil && ready.Status == metav1.ConditionFalse:
+		state.State = v1.CoreAddonFailing
+	}
+	return state
+}
+
 // countsOf are the counts of the plan, for status.core.
 func countsOf(p *plan) v1.CoreAddonCounts {
 	counts := v1.CoreAddonCounts{Total: int32(p.total), Missing: int32(len(p.missing) + len(p.unknown))}

@@ -132,8 +132,8 @@ func (r *Reconciler) clusterChanged(before, after target.Description) bool {
 		!maps.Equal(before.Labels, after.Labels) || rulesConcern(before, after)
 }
 
-// installationChanged passes changes that a reconciliation reads: of a status, those of conditions Ready and
-// Compatible; of a foreign installation, only its creation and deletion, if it has the name of a core add-on's. A
+// installationChanged passes changes that a reconciliation reads: of a status, those of its version and of
+// conditions Ready and Compatible; of a foreign installation, only its creation and deletion, if it has the name of a core add-on's. A
 // list that names another add-on enqueues all clusters.
 func (r *Reconciler) installationChanged() predicate.Predicate {
 	comes := func(object client.Object) bool {
@@ -167,7 +167,8 @@ func (r *Reconciler) isUpdated(e event.UpdateEvent) bool {
 		!equality.Semantic.DeepEqual(before.Annotations, after.Annotations) ||
 		!equality.Semantic.DeepEqual(before.Finalizers, after.Finalizers) ||
 		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() || madeFor(before) != madeFor(after) ||
-		conditionChanged(before, after, v1.ConditionReady) || conditionChanged(before, after, v1.ConditionCompatible)
+		before.Status.Version != after.Status.Version || conditionChanged(before, after, v1.ConditionReady) ||
+		conditionChanged(before, after, v1.ConditionCompatible)
 }
 
 func conditionChanged(before, after *v1.AddonInstallation, kind string) bool {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -253,6 +254,23 @@ func (w *world) reports(of *kkpv1.Cluster, counts, condition string) *v1.AddonCa
 		}
 		kind, reason, _ := strings.Cut(condition, " ")
 		return expect.Condition(found, v1.ConditionAddonsReady, kind, reason)
+	})
+}
+
+// lists waits for the add-ons of status.core of a cluster, as texts.
+func (w *world) lists(of *kkpv1.Cluster, want ...string) {
+	w.t.Helper()
+	expect.Object(w.t, w.seed, availableOf(of), func(found *v1.AddonCatalogue) error {
+		var got []string
+		if found.Status.Core != nil {
+			for _, one := range found.Status.Core.Addons {
+				got = append(got, strings.TrimSpace(fmt.Sprintf("%s (%s) %s %s %s", one.Name, one.Addon, one.Version, one.State, one.Reason)))
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			return fmt.Errorf("status.core.addons (-want +got):\n%s", diff)
+		}
+		return nil
 	})
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 func TestReachesEverySeed(t *testing.T) {
@@ -379,6 +380,11 @@ func TestCountsInThePlatformNamespaceOnly(t *testing.T) {
 		t.Errorf("seeds of a catalogue that does not count: %+v", object.Status.Seeds)
 	}
 	expect.Delete(t, w.master, astray)
+	set := given.Set("default", "astray", "lost")
+	expect.Create(t, w.master, set)
+	t.Cleanup(func() { _ = w.master.Delete(context.WithoutCancel(t.Context()), set) })
+	expect.HasCondition(t, w.master, set, expect.Is(v1.ConditionReady, "False", v1.ReasonWrongNamespace))
+	expect.Delete(t, w.master, set)
 }
 
 func TestUsesSeedsOnceTheyAreInitialised(t *testing.T) {

@@ -6,18 +6,24 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// checkDependencies refuses names that are no items of the set, and cycles.
+// checkDependencies refuses names that are no items of the set, cycles, and items that a Cluster's owner could prevent by leaving out
+// another item.
 func checkDependencies(spec *v1.AddonSetSpec) error {
-	items := itemNames(spec)
+	items, optional := itemNames(spec), map[v1.AddonName]bool{}
+	for i := range spec.Addons {
+		optional[spec.Addons[i].Name] = spec.Addons[i].AllowOptOut
+	}
 	needs := make(map[v1.AddonName][]v1.AddonName, len(spec.Addons))
 	for i := range spec.Addons {
 		item := &spec.Addons[i]
 		for j, name := range item.DependsOn {
-			if !items[name] {
-				return &FieldError{
-					fmt.Sprintf("spec.addons[%d] (%q).dependsOn[%d]", i, item.Name, j),
-					fmt.Sprintf("the set has no item %q: a set's items depend on each other only", name),
-				}
+			place := fmt.Sprintf("spec.addons[%d] (%q).dependsOn[%d]", i, item.Name, j)
+			switch {
+			case !items[name]:
+				return &FieldError{place, fmt.Sprintf("the set has no item %q: a set's items depend on each other only", name)}
+			case optional[name] && !item.AllowOptOut:
+				return &FieldError{place, fmt.Sprintf("owners of clusters may leave out item %q, and then nothing installs this one: set "+
+					"allowOptOut of both items, or of none", name)}
 			}
 		}
 		needs[item.Name] = item.DependsOn

@@ -9,5 +9,7 @@
 // Compare orders sets that want the same: a name in a cluster, or the core add-ons. Holder decides which of them has
 // a name, also while an upgrade of the cluster's Kubernetes is pending.
 //
+// ReadDeviations reads, within limits, what the owner of a Cluster leaves out of sets, or pins.
+//
 // No error contains any values.
 package addonset

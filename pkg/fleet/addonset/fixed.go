@@ -2,6 +2,7 @@ package addonset
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -50,4 +51,50 @@ func ChangedAddons(before, after *v1.AddonSet) (warnings []string) {
 		}
 	}
 	return warnings
+}
+
+// ChangedSources warns about items that clusters have and whose values no longer come from a source: clusters lose the values of the
+// source that the edit drops. Argument before is nil for a new set.
+func ChangedSources(before, after *v1.AddonSet) (warnings []string) {
+	if before == nil || before.Status.Counts == nil || before.Status.Counts.Selected == 0 {
+		return nil
+	}
+	was := map[v1.AddonName][]string{}
+	for i := range before.Spec.Addons {
+		was[before.Spec.Addons[i].Name] = sourcesOf(&before.Spec.Addons[i])
+	}
+	for i := range after.Spec.Addons {
+		item := &after.Spec.Addons[i]
+		is := sourcesOf(item)
+		dropped := slices.DeleteFunc(slices.Clone(was[item.Name]), func(source string) bool { return slices.Contains(is, source) })
+		if len(dropped) == 0 {
+			continue
+		}
+		left := "from no source of the set"
+		if len(is) > 0 {
+			left = "from " + strings.Join(is, ", ")
+		}
+		warnings = append(warnings, fmt.Sprintf("item %q: its values no longer come from %s, but %s: clusters that have the item lose the "+
+			"values of the dropped source", item.Name, strings.Join(dropped, ", "), left))
+	}
+	return warnings
+}
+
+// sourcesOf are the fields from which an item gets values, each once.
+func sourcesOf(item *v1.AddonSetItem) []string {
+	var sources []string
+	add := func(isSet bool, source string) {
+		if isSet && !slices.Contains(sources, source) {
+			sources = append(sources, source)
+		}
+	}
+	add(item.Values != nil && string(item.Values.Raw) != "{}", "values")
+	for _, from := range item.ValuesFrom {
+		add(from.SecretRef != nil, "valuesFrom.secretRef")
+		add(from.ConfigMapRef != nil, "valuesFrom.configMapRef")
+		add(from.ProviderRef != nil, "valuesFrom.providerRef")
+	}
+	add(item.ValuesTemplate != "", "valuesTemplate")
+	add(item.PlatformSecretRef != nil, "platformSecretRef")
+	return sources
 }

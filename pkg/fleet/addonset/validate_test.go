@@ -91,6 +91,8 @@ func TestWhatNoRuleOfTheSchemaFindsIsRefusedByItsPlace(t *testing.T) {
 			`spec.addons[1] ("prometheus").valuesTemplate: line 1`},
 		{"a path for the platform's Secret", func(s *v1.AddonSetSpec) { s.Addons[1].PlatformSecretRef.Name = "A" },
 			`spec.addons[1] ("prometheus").platformSecretRef.name: `},
+		{"an item that owners may leave out is needed", func(s *v1.AddonSetSpec) { s.Addons[0].AllowOptOut = true },
+			`spec.addons[1] ("prometheus").dependsOn[0]: owners of clusters may leave out item "crds"`},
 		{"an unknown item is needed", func(s *v1.AddonSetSpec) { s.Addons[1].DependsOn = []v1.AddonName{"crds", "cni"} },
 			`spec.addons[1] ("prometheus").dependsOn[1]: the set has no item "cni"`},
 		{"an unknown item is overridden", func(s *v1.AddonSetSpec) { s.Overrides[0].Addon = "grafana" },

@@ -34,8 +34,9 @@ const (
 // LeaveOut are the clusters that annotation leave-out names, in order.
 type LeaveOut []string
 
-// leftOut is the format of one of them: a name, or a namespace and a name.
-var leftOut = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,252})(/[a-z0-9]([a-z0-9.-]{0,252}))?$`)
+// leftOut is the format of one of them: a name, or a namespace and a name; then perhaps an item, and a version of it.
+var leftOut = regexp.MustCompile(
+	`^[a-z0-9]([a-z0-9.-]{0,252})(/[a-z0-9]([a-z0-9.-]{0,252}))?(:[a-z0-9][a-z0-9-]{0,62}(=[A-Za-z0-9][A-Za-z0-9._+-]{0,127})?)?$`)
 
 // ReadLeaveOut reads annotation leave-out. An unreadable one leaves out no cluster, with an AnnotationError.
 func ReadLeaveOut(value string) (LeaveOut, error) {
@@ -46,8 +47,8 @@ func ReadLeaveOut(value string) (LeaveOut, error) {
 	for i := range names {
 		if names[i] = strings.TrimSpace(names[i]); !leftOut.MatchString(names[i]) || len(value) > maxLeaveOut || len(names) > maxLeftOut {
 			return nil, &AnnotationError{kubermaticv1.AnnotationLeaveOut,
-				fmt.Sprintf("<cluster>,<cluster>, with at most %d clusters and %d bytes; no cluster is left out until it is "+
-					"corrected", maxLeftOut, maxLeaveOut)}
+				fmt.Sprintf("<cluster>,<cluster>:<item>,<cluster>:<item>=<version>, with at most %d entries and %d bytes; no cluster is "+
+					"left out until it is corrected", maxLeftOut, maxLeaveOut)}
 		}
 	}
 	slices.Sort(names)
@@ -64,12 +65,40 @@ func (l LeaveOut) Has(cluster string) bool {
 	return slices.Contains(l, cluster) || slices.Contains(l, namespace)
 }
 
+// Item reports whether the annotation names an item of a cluster, by its long name, and the version that it is pinned to; empty: the item
+// is left out.
+func (l LeaveOut) Item(cluster, item string) (version string, isNamed bool) {
+	for _, one := range l {
+		name, rest, isItem := strings.Cut(one, ":")
+		if !isItem || !(LeaveOut{name}).Has(cluster) {
+			continue
+		}
+		if named, version, _ := strings.Cut(rest, "="); named == item {
+			return version, true
+		}
+	}
+	return "", false
+}
+
+// UnknownItems are the entries whose item a set does not have. A set of type Core has none.
+func (l LeaveOut) UnknownItems(of *kubermaticv1.AddonSetSpec) (unknown []string) {
+	for _, one := range l {
+		_, rest, isItem := strings.Cut(one, ":")
+		named, _, _ := strings.Cut(rest, "=")
+		if isItem && !slices.ContainsFunc(of.Addons, func(item kubermaticv1.AddonSetItem) bool { return string(item.Name) == named }) {
+			unknown = append(unknown, one)
+		}
+	}
+	return unknown
+}
+
 // Unknown are the names that match no cluster in the lists of seeds.
 func (l LeaveOut) Unknown(listed []kubermaticv1.SetClusterStatus) []string {
 	var unknown []string
-	for _, name := range l {
+	for _, entry := range l {
+		name, _, _ := strings.Cut(entry, ":")
 		if !slices.ContainsFunc(listed, func(row kubermaticv1.SetClusterStatus) bool { return LeaveOut{name}.Has(row.Name) }) {
-			unknown = append(unknown, name)
+			unknown = append(unknown, entry)
 		}
 	}
 	return unknown

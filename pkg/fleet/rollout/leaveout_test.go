@@ -25,6 +25,10 @@ func TestWhoIsLeftOut(t *testing.T) {
 		{"by namespace and name", "team/one", "team/one", false},
 		{"by a namespace with several", "team", "team/one team/two", false},
 		{"twice", "amber,amber", "amber", false},
+		{"an item leaves out no cluster", "amber:web, birch:web=1.0.0-A+b", "", false},
+		{"no item", "amber:", "", true},
+		{"no version", "amber:web=", "", true},
+		{"a range", "amber:web=1.x || 2", "", true},
 		{"a comma too many", "amber,", "", true},
 		{"what no cluster is called", "amber,Birch!", "", true},
 		{"too many", strings.Repeat("a,", 32) + "b", "", true},
@@ -52,5 +56,40 @@ func TestWhoIsLeftOut(t *testing.T) {
 	listed := []v1.SetClusterStatus{{Name: "amber"}, {Name: "birch"}, {Name: "team/one"}}
 	if diff := cmp.Diff([]string{"brich", "team/on"}, names.Unknown(listed)); diff != "" {
 		t.Errorf("misspelt (-want +got):\n%s", diff)
+	}
+}
+
+// TestItemsThatAreLeftOut fails when annotation leave-out takes an item out of another cluster, or when an item that the set does not have
+// is not reported.
+func TestItemsThatAreLeftOut(t *testing.T) {
+	read, err := rollout.ReadLeaveOut("amber, birch:web, team/one:web=1.2.0, team:page, brich:web, birch:wbe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		cluster, item, version string
+		isNamed                bool
+	}{
+		{"amber", "web", "", false},
+		{"birch", "web", "", true},
+		{"birch", "page", "", false},
+		{"team/one", "web", "1.2.0", true},
+		{"team/two", "web", "", false},
+		{"team/two", "page", "", true},
+	} {
+		if version, isNamed := read.Item(test.cluster, test.item); version != test.version || isNamed != test.isNamed {
+			t.Errorf("item %s of %s: %q, %v", test.item, test.cluster, version, isNamed)
+		}
+	}
+	listed := []v1.SetClusterStatus{{Name: "amber"}, {Name: "birch"}, {Name: "team/one"}}
+	if diff := cmp.Diff([]string{"brich:web"}, read.Unknown(listed)); diff != "" {
+		t.Errorf("misspelt clusters (-want +got):\n%s", diff)
+	}
+	spec := &v1.AddonSetSpec{Addons: []v1.AddonSetItem{{Name: "web"}, {Name: "page"}}}
+	if diff := cmp.Diff([]string{"birch:wbe"}, read.UnknownItems(spec)); diff != "" {
+		t.Errorf("misspelt items (-want +got):\n%s", diff)
+	}
+	if got := read.UnknownItems(&v1.AddonSetSpec{Type: v1.AddonSetCore}); len(got) != 5 {
+		t.Errorf("of a set of type Core: %q", got)
 	}
 }

@@ -46,6 +46,9 @@ type Facts struct {
 	AtOnce bool
 	// LeftOut says that annotation leave-out names the cluster.
 	LeftOut bool
+	// Deviates says how the cluster deviates from the set, by whose decision and why; empty if it does not. Such a cluster is left out too:
+	// it is no evidence for the set, and its owner must not hold up others.
+	Deviates string
 }
 
 // Course has the inputs of a cluster's state other than its facts.
@@ -105,7 +108,7 @@ func ClusterStatusOf(found Facts, along Course) ClusterStatus {
 	if !result.isAtOnce(&about) && !result.isInTrouble(&about) {
 		result.inWaves(&about)
 	}
-	if found.LeftOut {
+	if found.LeftOut || found.Deviates != "" {
 		result.leaveOut(&about)
 	}
 	if result.Blocked && result.Trouble.Reason == "" {
@@ -191,15 +194,21 @@ func (s *ClusterStatus) sicken(about *situation, trouble rollout.Trouble) {
 // written without a place is none of these anyway.
 func (s *ClusterStatus) leaveOut(about *situation) {
 	s.Lost = false
-	if s.Group == rollout.NoGroup || s.State == v1.ClusterAway || s.State == v1.ClusterBlocked {
+	if s.Group == rollout.NoGroup || s.State == v1.ClusterAway || s.State == v1.ClusterBlocked && about.Deviates == "" {
 		return
 	}
-	message := "annotation " + v1.AnnotationLeaveOut + " of the set names it"
+	reason, message := v1.ReasonLeftOut, "annotation "+v1.AnnotationLeaveOut+" of the set names it"
+	if about.Deviates != "" {
+		reason, message = v1.ReasonDeviates, about.Deviates
+		if s.Trouble.Reason == "" && len(about.Blocked) > 0 {
+			s.Trouble = about.Blocked[0]
+		}
+	}
 	if s.Trouble.Reason != "" {
 		message += fmt.Sprintf("; %s: %s", s.Trouble.Reason, s.Trouble.Message)
 	}
 	s.Held, s.Cause = false, ""
-	s.sicken(about, rollout.Trouble{Item: s.Trouble.Item, Reason: v1.ReasonLeftOut, Message: message})
+	s.sicken(about, rollout.Trouble{Item: s.Trouble.Item, Reason: reason, Message: message})
 }
 
 // inWaves is the state of a cluster that moves in its group, or has moved.

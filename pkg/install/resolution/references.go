@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
 	"github.com/trellis-addons/trellis/pkg/fetch"
 )
 
@@ -15,6 +16,8 @@ type References struct {
 	// Secret and ConfigMap read whole objects with our mark.
 	Secret    func(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error)
 	ConfigMap func(ctx context.Context, key types.NamespacedName) (*corev1.ConfigMap, error)
+	// Unmarked reads a Secret from the API server, with or without our mark. It is for Secrets that a provider's object controls.
+	Unmarked func(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error)
 	// IsThere reports whether the seed has an object of this kind, marked or not.
 	IsThere            func(ctx context.Context, kind string, key types.NamespacedName) (bool, error)
 	Providers          Providers
@@ -24,5 +27,5 @@ type References struct {
 
 // Providers reads the Secret that an object names, of a kind that providerRef may name.
 type Providers interface {
-	ProviderSecret(ctx context.Context, kind schema.GroupKind, key types.NamespacedName) (string, error)
+	ProviderSecret(ctx context.Context, kind schema.GroupKind, key types.NamespacedName) (target.ProvidedSecret, error)
 }

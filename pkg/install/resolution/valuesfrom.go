@@ -8,7 +8,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -19,7 +21,11 @@ import (
 const defaultValuesKey = "values.yaml"
 
 // MissingValuesError reports that a required object does not exist.
-type MissingValuesError struct{ what string }
+type MissingValuesError struct {
+	what string
+	// IsUnwatched: no event reports that the object exists now, so it has to be read again.
+	IsUnwatched bool
+}
 
 func (e *MissingValuesError) Error() string { return e.what }
 
@@ -31,16 +37,16 @@ func (r References) Values(ctx context.Context, namespace string, source v1.Valu
 	switch {
 	case source.SecretRef != nil:
 		reference = source.SecretRef
-		data, err = r.secretValues(ctx, namespace, reference)
+		data, err = r.secretValues(ctx, namespace, reference, "")
 	case source.ConfigMapRef != nil:
 		reference = source.ConfigMapRef
 		data, err = r.configMapValues(ctx, namespace, reference)
 	case source.ProviderRef != nil:
-		if reference, err = r.providerSecret(ctx, namespace, source.ProviderRef); err == nil {
-			data, err = r.secretValues(ctx, namespace, reference)
+		if reference, data, err = r.providedValues(ctx, namespace, source.ProviderRef); err == nil && reference == nil {
+			return map[string]any{}, nil
 		}
 	default:
-		return nil, &MissingValuesError{"it is empty: set one of secretRef, configMapRef and providerRef"}
+		return nil, &MissingValuesError{what: "it is empty: set one of secretRef, configMapRef and providerRef"}
 	}
 	var missing *MissingValuesError
 	if errors.As(err, &missing) && reference != nil && reference.Optional {
@@ -64,15 +70,29 @@ func decodeKey(data []byte, reference *v1.KeyReference) (map[string]any, error) 
 	return values.TextAt(reference.TargetPath, data)
 }
 
-func (r References) providerSecret(
+// providedValues reads the Secret that a provider's object names. The reference is nil if the object is optional and missing. An
+// object that exists will name a Secret, so its values are awaited even if it is optional.
+func (r References) providedValues(
 	ctx context.Context, namespace string, provider *v1.ProviderReference,
-) (*v1.KeyReference, error) {
-	name, err := r.Providers.ProviderSecret(ctx, ProviderKind(provider), client.ObjectKey{Namespace: namespace, Name: provider.Name})
+) (*v1.KeyReference, []byte, error) {
+	secret, err := r.Providers.ProviderSecret(ctx, ProviderKind(provider), client.ObjectKey{Namespace: namespace, Name: provider.Name})
 	var none *target.ProviderError
-	if errors.As(err, &none) {
-		return nil, &MissingValuesError{none.Error()}
+	switch {
+	case errors.As(err, &none) && none.IsMissing && provider.Optional:
+		return nil, nil, nil
+	case none != nil:
+		return nil, nil, &MissingValuesError{what: none.Error()}
+	case err != nil:
+		return nil, nil, err
 	}
-	return &v1.KeyReference{Name: name}, err
+	reference := &v1.KeyReference{Name: secret.Name}
+	data, err := r.secretValues(ctx, namespace, reference, secret.Provider)
+	var missing *MissingValuesError
+	if errors.As(err, &missing) {
+		missing.what += "; a Secret needs no label if its controller (in ownerReferences) is the object of providerRef"
+		missing.IsUnwatched = true
+	}
+	return reference, data, err
 }
 
 // ProviderKind is the kind of the object that a reference names.
@@ -80,11 +100,25 @@ func ProviderKind(provider *v1.ProviderReference) schema.GroupKind {
 	return schema.GroupKind{Group: provider.APIGroup, Kind: provider.Kind}
 }
 
-func (r References) secretValues(ctx context.Context, namespace string, reference *v1.KeyReference) ([]byte, error) {
+// secretValues reads a marked Secret, or one whose controller is the provider's object of this UID.
+func (r References) secretValues(
+	ctx context.Context, namespace string, reference *v1.KeyReference, provider types.UID,
+) ([]byte, error) {
 	key := client.ObjectKey{Namespace: namespace, Name: reference.Name}
 	secret, err := r.Secret(ctx, key)
 	if reference.Optional && apierrors.IsNotFound(err) {
-		return nil, &MissingValuesError{"the optional Secret is missing"} // without a call to find the reason
+		return nil, &MissingValuesError{what: "the optional Secret is missing"} // without a call to find the reason
+	}
+	isMarked := err == nil && secret.Labels[v1.LabelUse] == v1.UseValues
+	if !isMarked && provider != "" && client.IgnoreNotFound(err) == nil {
+		found, unmarkedErr := r.Unmarked(ctx, key)
+		if client.IgnoreNotFound(unmarkedErr) != nil {
+			return nil, fmt.Errorf("secret %q: %w", key.Name, unmarkedErr)
+		}
+		if controller := metav1.GetControllerOfNoCopy(found); controller != nil && controller.UID == provider {
+			data, ok := found.Data[keyOf(reference)]
+			return data, keyFound(ok, "Secret", reference)
+		}
 	}
 	if err := r.markedForValues(ctx, "Secret", key, secret, err); err != nil {
 		return nil, err
@@ -97,7 +131,7 @@ func (r References) configMapValues(ctx context.Context, namespace string, refer
 	key := client.ObjectKey{Namespace: namespace, Name: reference.Name}
 	configMap, err := r.ConfigMap(ctx, key)
 	if reference.Optional && apierrors.IsNotFound(err) {
-		return nil, &MissingValuesError{"the optional ConfigMap is missing"}
+		return nil, &MissingValuesError{what: "the optional ConfigMap is missing"}
 	}
 	if err := r.markedForValues(ctx, "ConfigMap", key, configMap, err); err != nil {
 		return nil, err
@@ -120,10 +154,10 @@ func (r References) markedForValues(ctx context.Context, kind string, key client
 	case err != nil:
 		return fmt.Errorf("%s %q: %w", kind, key.Name, err)
 	case isThere:
-		return &MissingValuesError{fmt.Sprintf("%s %q has no label %s=%s, so values are not read from it: add the label",
+		return &MissingValuesError{what: fmt.Sprintf("%s %q has no label %s=%s, so values are not read from it: add the label",
 			kind, key.Name, v1.LabelUse, v1.UseValues)}
 	}
-	return &MissingValuesError{fmt.Sprintf("there is no %s %q in namespace %q: create it, with label %s=%s",
+	return &MissingValuesError{what: fmt.Sprintf("there is no %s %q in namespace %q: create it, with label %s=%s",
 		kind, key.Name, key.Namespace, v1.LabelUse, v1.UseValues)}
 }
 
@@ -138,7 +172,7 @@ func keyFound(ok bool, kind string, reference *v1.KeyReference) error {
 	if ok {
 		return nil
 	}
-	return &MissingValuesError{fmt.Sprintf("%s %q has no key %q", kind, reference.Name, keyOf(reference))}
+	return &MissingValuesError{what: fmt.Sprintf("%s %q has no key %q", kind, reference.Name, keyOf(reference))}
 }
 
 // Reads reports whether an installation reads a marked object of its namespace for values.
@@ -154,8 +188,9 @@ func (r References) Reads(ctx context.Context, installation *v1.AddonInstallatio
 		case source.ProviderRef == nil:
 			return false
 		}
-		secret, err := r.providerSecret(ctx, installation.Namespace, source.ProviderRef)
-		var missing *MissingValuesError
-		return err == nil && secret.Name == name || err != nil && !errors.As(err, &missing)
+		provider := client.ObjectKey{Namespace: installation.Namespace, Name: source.ProviderRef.Name}
+		secret, err := r.Providers.ProviderSecret(ctx, ProviderKind(source.ProviderRef), provider)
+		var none *target.ProviderError
+		return err == nil && secret.Name == name || err != nil && !errors.As(err, &none)
 	})
 }

@@ -1,7 +1,6 @@
 package webhook
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -44,48 +43,57 @@ func (s *Sets) Handle(ctx context.Context, request admission.Request) admission.
 	if err := addonset.Validate(found.after); err != nil {
 		return invalid(request, found.after, err)
 	}
-	answer := s.placed(ctx, name(request, found.after), found)
+	answer := s.placed(ctx, request, found)
 	return answer.WithWarnings(droppedNulls(request)...)
 }
 
 // placed answers for a set that is valid alone.
-func (s *Sets) placed(ctx context.Context, who string, found change[v1.AddonSet]) admission.Response {
+func (s *Sets) placed(ctx context.Context, request admission.Request, found change[v1.AddonSet]) admission.Response {
 	switch {
 	case found.after.Labels[v1.LabelRole] != "":
 		return allowed()
-	case found.after.Namespace != s.Namespace, s.Seed != nil && isSeedOnly(ctx, s.Seed.Uncached, s.Namespace):
+	case found.after.Namespace != s.Namespace:
+		return forbidden(fmt.Sprintf("%s: sets are read in namespace %q of the master only: create it there",
+			name(request, found.after), s.Namespace))
+	case s.Seed != nil && isSeedOnly(ctx, s.Seed.Uncached, s.Namespace):
 		return allowed(fmt.Sprintf("ignored: sets that users write are read in namespace %q of the master only", s.Namespace))
 	case s.Master == nil:
 		return allowed(s.Seed.lost(ctx, found)...)
 	}
-	return s.amongOthers(ctx, who, found)
+	return s.amongOthers(ctx, request, found)
 }
 
 func sameSet(found change[v1.AddonSet]) bool {
 	return found.before != nil && equality.Semantic.DeepEqual(found.before.Spec, found.after.Spec)
 }
 
-// amongOthers refuses a set beyond the maximal number of a platform, and warns about a second one of type Core.
-func (s *Sets) amongOthers(ctx context.Context, who string, found change[v1.AddonSet]) admission.Response {
+// amongOthers refuses a set beyond the maximal number of a platform, and items that no cluster can get. It warns about a second set of
+// type Core.
+func (s *Sets) amongOthers(ctx context.Context, request admission.Request, found change[v1.AddonSet]) admission.Response {
 	var all v1.AddonSetList
 	if err := s.Master.List(ctx, &all, client.InNamespace(s.Namespace)); err != nil {
 		return allowed("it is not known which other sets exist: the master's objects can't be read")
 	}
 	if found.before == nil && len(all.Items) >= addonset.MaxSets {
 		return forbidden(fmt.Sprintf("%s: the platform has %d sets, and at most %d are used: move its items to another",
-			who, len(all.Items), addonset.MaxSets))
+			name(request, found.after), len(all.Items), addonset.MaxSets))
+	}
+	warnings, err := s.checkItems(ctx, found)
+	if err != nil {
+		return invalid(request, found.after, err)
 	}
 	return allowed(slices.Concat(
-		otherCore(found.after, all.Items), addonset.EmptyGroups(found.before, found.after), s.itemWarnings(ctx, found.after),
-		addonset.ChangedAddons(found.before, found.after))...)
+		otherCore(found.after, all.Items), addonset.EmptyGroups(found.before, found.after), warnings,
+		addonset.ChangedAddons(found.before, found.after), addonset.ChangedSources(found.before, found.after))...)
 }
 
-// itemWarnings are those that installations get on a seed, as far as the master's catalogues show: fitting versions
-// depend on the cluster.
-func (s *Sets) itemWarnings(ctx context.Context, set *v1.AddonSet) (warnings []string) {
+// checkItems refuses items that no cluster can get, as far as the master's catalogues show. It returns the warnings that installations
+// get on a seed: fitting versions depend on the cluster. An item that an edit leaves as it is gets warnings only, since a catalogue may
+// have changed after it.
+func (s *Sets) checkItems(ctx context.Context, found change[v1.AddonSet]) (warnings []string, err error) {
 	var all v1.AddonCatalogueList
 	if err := s.Master.List(ctx, &all, client.InNamespace(s.Namespace)); err != nil {
-		return []string{"it is not known which add-ons exist: the master's objects can't be read"}
+		return []string{"it is not known which add-ons exist: the master's objects can't be read"}, nil
 	}
 	offered, core := map[string][]*v1.Addon{}, map[string]bool{}
 	for i := range all.Items {
@@ -99,30 +107,60 @@ func (s *Sets) itemWarnings(ctx context.Context, set *v1.AddonSet) (warnings []s
 		}
 	}
 	known := slices.Sorted(maps.Keys(offered))
-	for i := range set.Spec.Addons {
-		item := &set.Spec.Addons[i]
-		for _, one := range warningsOf(item, offered, core[string(item.AddonRef.Name)], known) {
+	for i := range found.after.Spec.Addons {
+		item := &found.after.Spec.Addons[i]
+		field, problem := unmet(item, offered, core[string(item.AddonRef.Name)])
+		if problem != "" && !isPlacedAsBefore(found.before, item) {
+			return nil, &addonset.FieldError{Place: fmt.Sprintf("spec.addons[%d] (%q).%s", i, item.Name, field), Problem: problem}
+		}
+		told := warningsOf(item, offered, core[string(item.AddonRef.Name)], known)
+		if problem != "" {
+			told = append(told, problem)
+		}
+		for _, one := range told {
 			warnings = append(warnings, fmt.Sprintf("item %q: %s", item.Name, one))
 		}
 	}
-	return warnings
+	return warnings, nil
+}
+
+// unmet is what an item of a known add-on lacks in every cluster; empty if nothing.
+func unmet(item *v1.AddonSetItem, offered map[string][]*v1.Addon, isCore bool) (field, problem string) {
+	name := string(item.AddonRef.Name)
+	hasNamespace := func(addon *v1.Addon) bool { return addon.TargetNamespace != "" }
+	switch {
+	case len(offered[name]) == 0:
+		return "", ""
+	case isCore:
+		return "addonRef.name", fmt.Sprintf("add-on %q is of a Core catalogue: core add-ons belong to the set of type Core, so remove the "+
+			"item", name)
+	case item.TargetNamespace == "" && !slices.ContainsFunc(offered[name], hasNamespace):
+		return "targetNamespace", fmt.Sprintf("it is missing, and the catalogue names none for add-on %q: name a namespace of the user "+
+			"clusters", name)
+	}
+	return "", ""
+}
+
+// isPlacedAsBefore says whether an edit changes neither add-on nor target namespace of an item.
+func isPlacedAsBefore(before *v1.AddonSet, item *v1.AddonSetItem) bool {
+	return before != nil && slices.ContainsFunc(before.Spec.Addons, func(was v1.AddonSetItem) bool {
+		return was.Name == item.Name && was.AddonRef.Name == item.AddonRef.Name && was.TargetNamespace == item.TargetNamespace
+	})
 }
 
 func warningsOf(item *v1.AddonSetItem, offered map[string][]*v1.Addon, isCore bool, known []string) (warnings []string) {
 	given, _ := values.Decode(rawOf(item.Values)) // it was validated
-	name, namespace, wanted := string(item.AddonRef.Name), item.TargetNamespace, item.AddonRef.Version
+	name, wanted := string(item.AddonRef.Name), item.AddonRef.Version
 	switch {
 	case len(offered[name]) == 0:
 		return append(credentialWarnings(given), values.UnknownAddon(name, known))
 	case isCore:
-		return append(credentialWarnings(given), fmt.Sprintf("add-on %q is of a Core catalogue: core add-ons belong to the set of type "+
-			"Core", name))
+		return credentialWarnings(given)
 	}
 	isExact := wanted != "" && !catalogue.IsRange(wanted)
 	var versions []string
 	var newest *v1.AddonVersion
 	for _, addon := range offered[name] {
-		namespace = cmp.Or(namespace, addon.TargetNamespace)
 		for i := range addon.Versions {
 			version := &addon.Versions[i]
 			versions = append(versions, version.Version)
@@ -132,9 +170,6 @@ func warningsOf(item *v1.AddonSetItem, offered map[string][]*v1.Addon, isCore bo
 		}
 	}
 	warnings = credentialWarnings(given)
-	if namespace == "" {
-		warnings = append(warnings, fmt.Sprintf("targetNamespace is missing, and the catalogue names none for add-on %q", name))
-	}
 	switch {
 	case newest == nil && isExact:
 		return append(warnings, fmt.Sprintf("no catalogue has version %q of add-on %q; known versions: %s",

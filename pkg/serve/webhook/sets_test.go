@@ -67,7 +67,10 @@ func TestSets(t *testing.T) {
 		{why: "a wrong copy is made", words: []string{`"addon-catalogue/tools"`, "cycle"}, after: changed(circle, func(set *v1.AddonSet) {
 			set.Namespace, set.Labels = "addon-catalogue", map[string]string{v1.LabelRole: v1.RoleCopy}
 		})},
-		{why: "one is made elsewhere", after: changed(right, func(set *v1.AddonSet) { set.Namespace = "other" }), warning: `in namespace "platform"`},
+		{why: "one is made elsewhere", after: changed(right, func(set *v1.AddonSet) { set.Namespace = "other" }),
+			words: []string{`"other/tools"`, `in namespace "platform" of the master only`}},
+		{why: "one that was made elsewhere is kept", before: changed(right, func(set *v1.AddonSet) { set.Namespace = "other" }),
+			after: changed(right, func(set *v1.AddonSet) { set.Namespace, set.Finalizers = "other", nil })},
 	} {
 		t.Run(test.why, func(t *testing.T) {
 			answer := (&webhook.Sets{Namespace: platform}).Handle(t.Context(), question(t, setOrNil(test.before), setOrNil(test.after)))
@@ -204,13 +207,11 @@ func TestSetsAreWarnedAsInstallationsAre(t *testing.T) {
 		{"a slip in the add-on", func(item *v1.AddonSetItem) { item.AddonRef.Name = "trafik" },
 			[]string{`item "web": no catalogue has add-on "trafik": is "traefik" meant?`}},
 		{"an add-on that is like none", func(item *v1.AddonSetItem) { item.AddonRef.Name = "other" }, []string{`no catalogue has add-on "other"`}},
-		{"a core add-on", func(item *v1.AddonSetItem) { item.AddonRef.Name = "canal" }, []string{"core add-ons belong to the set of type Core"}},
 		{"a version that is not there", func(item *v1.AddonSetItem) { item.AddonRef.Version = "2.0.0" },
 			[]string{`no catalogue has version "2.0.0" of add-on "traefik"; known versions: 1.9.0, 1.10.0`}},
 		{"a key that is misspelt", func(item *v1.AddonSetItem) { item.Values = raw(`{"replcas": 2}`) }, []string{`is "replicas" meant?`}},
 		{"a credential", func(item *v1.AddonSetItem) { item.Values = raw(`{"replicas": 2, "db": {"password": "x"}}`) },
 			[]string{"looks like a credential", `key "db" is neither`}},
-		{"no namespace", func(item *v1.AddonSetItem) { item.TargetNamespace = "" }, []string{`the catalogue names none for add-on "traefik"`}},
 		{"the catalogue's namespace", func(item *v1.AddonSetItem) { item.TargetNamespace, item.AddonRef.Name = "", "placed" }, nil},
 	} {
 		t.Run(test.why, func(t *testing.T) {
@@ -218,6 +219,78 @@ func TestSetsAreWarnedAsInstallationsAre(t *testing.T) {
 			set.Spec.Addons[0].AddonRef.Name = "traefik"
 			test.change(&set.Spec.Addons[0])
 			expectAdmitted(t, handler.Handle(t.Context(), question(t, nil, set)), test.want...)
+		})
+	}
+}
+
+// Red when an item that no cluster can get is let in with a warning, or when an edit is refused because of an item that it leaves as it is:
+// its catalogue may have changed since.
+func TestItemsThatNoClusterCanGetAreRefused(t *testing.T) {
+	c := connect(t)
+	const place = "unmet-sets"
+	create(t, c, namespace(place), offered(place, "traefik", v1.CatalogueCustom), offered(place, "canal", v1.CatalogueCore))
+	handler := &webhook.Sets{Master: c, Namespace: place}
+	named := func(addon, targetNamespace string, priority int32) *v1.AddonSet {
+		set := setOf(place, "tools", "web")
+		set.Spec.Priority = priority
+		set.Spec.Addons[0].AddonRef.Name, set.Spec.Addons[0].TargetNamespace = v1.AddonName(addon), targetNamespace
+		return set
+	}
+	const isCore, isNowhere = `add-on "canal" is of a Core catalogue: core add-ons belong to the set of type Core`,
+		`it is missing, and the catalogue names none for add-on "traefik"`
+	expectAdmitted(t, handler.Handle(t.Context(), question(t, nil, named("traefik", "web", 0))))
+	for _, test := range []struct {
+		wrong *v1.AddonSet
+		words []string
+	}{
+		{named("canal", "web", 0), []string{`spec.addons[0] ("web").addonRef.name: `, isCore}},
+		{named("traefik", "", 0), []string{`spec.addons[0] ("web").targetNamespace: `, isNowhere}},
+	} {
+		expectRefused(t, handler.Handle(t.Context(), question(t, nil, test.wrong)), test.words...)
+		expectRefused(t, handler.Handle(t.Context(), question(t, named("traefik", "web", 0), test.wrong)), test.words...)
+		later := changed(test.wrong, func(set *v1.AddonSet) { set.Spec.Priority = 7 })
+		expectAdmitted(t, handler.Handle(t.Context(), question(t, test.wrong, later)), `item "web": `+test.words[1])
+	}
+}
+
+// Red when an edit drops the source of an item's values without a warning, or when an edit that drops none is warned of.
+func TestSetsAreWarnedOfDroppedSources(t *testing.T) {
+	c := connect(t)
+	const place = "source-sets"
+	create(t, c, namespace(place), offered(place, "traefik", v1.CatalogueCustom))
+	handler := &webhook.Sets{Master: c, Namespace: place}
+	from := func(selected int32, change func(*v1.AddonSetItem)) *v1.AddonSet {
+		set := setOf(place, "tools", "web")
+		set.Spec.Addons[0].AddonRef.Name = "traefik"
+		set.Status.Counts = &v1.ClusterCounts{Selected: selected}
+		change(&set.Spec.Addons[0])
+		return set
+	}
+	inline := func(item *v1.AddonSetItem) { item.Values = raw(`{"replicas": 2}`) }
+	secret := func(item *v1.AddonSetItem) {
+		item.ValuesFrom = append(item.ValuesFrom, v1.ValuesSource{SecretRef: &v1.KeyReference{Name: "a"}})
+	}
+	provider := func(item *v1.AddonSetItem) {
+		item.ValuesFrom = append(item.ValuesFrom, v1.ValuesSource{ProviderRef: &v1.ProviderReference{APIGroup: "a.example.com", Kind: "A", Name: "a"}})
+	}
+	both := func(item *v1.AddonSetItem) { inline(item); secret(item) }
+	none := func(*v1.AddonSetItem) {}
+	for _, test := range []struct {
+		why           string
+		before, after *v1.AddonSet
+		want          []string
+	}{
+		{"values for a Secret", from(2, inline), from(2, secret), []string{"no longer come from values, but from valuesFrom.secretRef: clusters"}},
+		{"a Secret for a provider", from(2, secret), from(2, provider), []string{"no longer come from valuesFrom.secretRef, but from valuesFrom.providerRef"}},
+		{"two sources for none", from(2, both), from(2, none), []string{"come from values, valuesFrom.secretRef, but from no source of the set"}},
+		{"one more source", from(2, inline), from(2, both), nil},
+		{"other values", from(2, inline), from(2, func(item *v1.AddonSetItem) { item.Values = raw(`{"replicas": 3}`) }), nil},
+		{"a set that no cluster has", from(0, inline), from(0, secret), nil},
+		{"a new set", nil, from(0, secret), nil},
+		{"another item", from(2, inline), changed(from(2, secret), func(set *v1.AddonSet) { set.Spec.Addons[0].Name = "other" }), nil},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			expectAdmitted(t, handler.Handle(t.Context(), question(t, setOrNil(test.before), test.after)), test.want...)
 		})
 	}
 }

@@ -136,10 +136,7 @@ func ready(set *v1.AddonSet, f *facts, d *decision, pending int32, listed []v1.S
 			"the seed changed the token since; status.removal.word has the present "+
 			"one", v1.AnnotationRemovalApproved, text.Names(seeds, seedsNamed)))
 	}
-	if unknown := d.leaveOut.Unknown(listed); len(unknown) > 0 && d.knowsAll(listed) {
-		notes = append(notes, fmt.Sprintf("annotation %s names clusters that the set does not have: %s: correct or remove these names",
-			v1.AnnotationLeaveOut, text.Names(unknown, seedsNamed)))
-	}
+	notes = append(notes, d.leaveOutNotes(set, listed)...)
 	if len(notes) > 0 {
 		condition.Message = strings.Join([]string{condition.Message, text.First(notes, seedsNamed)}, "; ")
 	}
@@ -150,6 +147,19 @@ func ready(set *v1.AddonSet, f *facts, d *decision, pending int32, listed []v1.S
 		condition.Status = metav1.ConditionTrue
 	}
 	return condition
+}
+
+// leaveOutNotes name the entries of annotation leave-out whose cluster or item the set does not have.
+func (d *decision) leaveOutNotes(set *v1.AddonSet, listed []v1.SetClusterStatus) (notes []string) {
+	if unknown := d.leaveOut.Unknown(listed); len(unknown) > 0 && d.knowsAll(listed) {
+		notes = append(notes, fmt.Sprintf("annotation %s names clusters that the set does not have: %s: correct or remove these names",
+			v1.AnnotationLeaveOut, text.Names(unknown, seedsNamed)))
+	}
+	if unknown := d.leaveOut.UnknownItems(&set.Spec); len(unknown) > 0 {
+		notes = append(notes, fmt.Sprintf("annotation %s names items that the set does not have: %s: correct or remove these entries",
+			v1.AnnotationLeaveOut, text.Names(unknown, seedsNamed)))
+	}
+	return notes
 }
 
 // knowsAll says whether seeds listed all clusters that are left out: no status is outdated, and no list is truncated.

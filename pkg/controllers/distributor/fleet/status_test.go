@@ -295,6 +295,7 @@ func TestNamesThatLeaveOutNobodyAreReported(t *testing.T) {
 		{"all are known", "amber", "amber", "", false},
 		{"one is not", "amber,brich", "amber,brich", "names clusters that the set does not have: brich", false},
 		{"a seed may have it", "amber,brich", "amber,brich", "", true},
+		{"an item is not", "amber:web", "amber:web", "names items that the set does not have: amber:web", false},
 		{"it can't be read", "amber,,", "", "is not of the form", false},
 	} {
 		set := &v1.AddonSet{ObjectMeta: metav1.ObjectMeta{UID: "set", Name: "tools", Annotations: map[string]string{v1.AnnotationLeaveOut: test.value}}}
