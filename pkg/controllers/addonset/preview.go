@@ -47,7 +47,9 @@ func (r *Reconciler) Preview(ctx context.Context, live *v1.AddonSet, asked *v1.A
 	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	if !r.started {
+	if started, err := r.start(ctx); err != nil { // a seed may have no set yet: then no reconciliation started the controller
+		return view.SetPreview{}, err
+	} else if !started {
 		return view.SetPreview{}, errNotStarted
 	}
 	read.seed = cmp.Or(read.seed, r.seed())
