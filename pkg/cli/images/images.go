@@ -17,7 +17,7 @@ import (
 const example = `  # Images, charts and repositories of all add-ons on a cluster
   kubectl addons images --cluster 47s2ddlfgj
 
-  # Those of all clusters, with the installations that use each
+  # Those of all clusters, with the installations of each
   kubectl addons images -A -o wide`
 
 // answer is that of the endpoint.
@@ -38,15 +38,15 @@ type answer struct {
 func Command(tool *cli.Tool) *cobra.Command {
 	everywhere := false
 	command := &cobra.Command{
-		Use: "images", Short: "List the images, charts and repositories that installations run, with the installations that use each",
-		Long: "List the sources of what installations run: add-on images, charts and git repositories, with the digest of their files. Images\n" +
-			"of containers are not among them. The query endpoint answers this to callers who may list the catalogue of the seed.",
+		Use: "images", Short: "List the images, charts and git repositories from which add-ons are installed, with their installations",
+		Long: "List the sources of installed add-ons: images with manifests, charts and git repositories, with the digest of their files.\n" +
+			"Container images of pods are not listed. The query endpoint answers only callers who may list the catalogue of the seed.",
 		Example: example, Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
 		Annotations: cli.Needs("list addoninstallations", "list addoncatalogues in the catalogue namespace",
 			"get addoncatalogues with --cluster"),
 	}
 	tool.ClusterFlag(command)
-	command.Flags().BoolVarP(&everywhere, "all-namespaces", "A", false, "list those of all clusters")
+	command.Flags().BoolVarP(&everywhere, "all-namespaces", "A", false, "list the sources of all clusters")
 	command.MarkFlagsMutuallyExclusive("cluster", "all-namespaces")
 	return tool.Reads(command, func(ctx context.Context, seed *cli.Platform, _ []string) (cli.Answer, error) {
 		asked := endpoint.Question{
