@@ -43,7 +43,7 @@ func (o *queryOptions) register(set *flag.FlagSet) {
 	flags.ListVar(set, &o.hosts, "query-hosts",
 		"host names and addresses, comma-separated, in the query endpoint's generated certificate; localhost is always included", flags.Name)
 	flags.ListVar(set, &o.audiences, "query-audiences",
-		"audiences, comma-separated; a token must be for one of them; empty: the API server's own", flags.Name)
+		"audiences, comma-separated; a token must be issued for one of them; empty: the API server's own", flags.Name)
 	set.DurationVar(&o.reviewTTL, "query-review-ttl", 10*time.Second, "how long the API server's answers about tokens and rights are cached")
 }
 
@@ -65,12 +65,12 @@ func (s *seed) addQuery(ctx context.Context) error {
 	finder, rows, bindings := s.Clusters, query.NewRows(), query.NewBindings()
 	held, err := wiring.HeldForQueries(ctx, s)
 	if err != nil {
-		return fmt.Errorf("watching what the query endpoint reads: %w", err)
+		return fmt.Errorf("watching objects for the query endpoint: %w", err)
 	}
 	_, err = s.GetCache().GetInformer(ctx, &kubermaticv1.AddonSet{}, cache.BlockUntilSynced(false))
 	err = errors.Join(err, rows.Watch(ctx, s.GetCache()), bindings.Watch(ctx, held), finder.Inform(ctx, s.GetCache(), nil))
 	if err != nil {
-		return fmt.Errorf("watching what the query endpoint reads: %w", err)
+		return fmt.Errorf("watching objects for the query endpoint: %w", err)
 	}
 	clients, err := wiring.QueryClients(ctx, s)
 	if err != nil {

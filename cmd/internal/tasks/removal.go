@@ -68,7 +68,7 @@ func (w Work) removal(ctx context.Context) error {
 		fmt.Fprintln(w.Out, "no object is left that a manager would have to remove")
 		return w.deleteRoles(ctx)
 	}
-	w.report(sets, "AddonSet", "which then can't be deleted, and their installations no longer follow them")
+	w.report(sets, "AddonSet", "and no manager would remove their finalizers or update their installations")
 	w.report(installations, "AddonInstallation", fmt.Sprintf("%d of them core add-ons. Their objects in user clusters stay; no manager "+
 		"updates, repairs or removes these. The AddonInstallations and their namespaces can't be deleted", core))
 	return ErrLeft

@@ -147,7 +147,7 @@ func missingField(err error, expression string) (field string, is bool) {
 		case found && strings.Contains(expression, name):
 			return one.what + fmt.Sprintf("%q", name), true
 		case found:
-			return one.what + "that it reads", true
+			return one.what + "that the expression reads", true
 		}
 	}
 	return "", false

@@ -132,7 +132,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	case loop.Done:
 		outcome = &loop.Outcome{Kind: loop.Done, Recheck: f.recheck}
 		if len(f.troubles) > 0 {
-			log.FromContext(ctx).Error(errors.Join(f.troubles...), "parts of the reconciliation failed; trying again")
+			log.FromContext(ctx).Error(errors.Join(f.troubles...), "some steps of the reconciliation failed; trying again")
 			outcome = &loop.Outcome{Kind: loop.RetryAt, Recheck: troubleRetry}
 		}
 	}

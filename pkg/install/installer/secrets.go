@@ -139,7 +139,8 @@ func (p *Run) applySecret(ctx context.Context, managed ManagedSecret, entry owne
 		note, err = written.put(ctx, client)
 	}
 	if errors.Is(err, errVanished) {
-		err = calls.Misbehaves("Secret %q in namespace %q exists according to writes, but not according to reads", entry.Name, entry.Namespace)
+		err = calls.Misbehaves("the API server refuses to create Secret %q in namespace %q because it exists, but a read does not find it",
+			entry.Name, entry.Namespace)
 	}
 	return note, err
 }
