@@ -33,8 +33,8 @@ const (
 	previewRetry = 2 * time.Second
 )
 
-// Previewer says what installations would become. It takes the steps of a reconciliation up to the one that records something, with
-// dependencies that write nothing (unwritten.go).
+// Previewer computes previews: what installations would become. It takes the steps of a reconciliation up to the one that records
+// something, with dependencies that write nothing (unwritten.go).
 type Previewer struct{ reconciler *Reconciler }
 
 // NewPreviewer makes a Previewer that shares caches, content, connections and renderings with the controller of these dependencies.
@@ -48,7 +48,8 @@ func NewPreviewer(of Dependencies) *Previewer {
 	return &Previewer{New(of)}
 }
 
-// Preview says what an installation becomes that has this metadata, spec and status. One without a time of creation is new.
+// Preview returns the result of an installation with this metadata, spec and status. An installation without a creation
+// time is new.
 func (p *Previewer) Preview(ctx context.Context, installation *kubermaticv1.AddonInstallation) (preview.Preview, error) {
 	within, end := limitedTo(remote.Within(ctx, "one preview", remote.PassTotals), previewTime)
 	defer end()

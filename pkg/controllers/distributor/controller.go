@@ -26,7 +26,7 @@ import (
 type Options struct {
 	// Namespace is the platform namespace, where catalogues and Seeds are. Default: kubermatic.
 	Namespace string
-	// CatalogueNamespace is that of merged catalogues on seeds. Default: addon-catalogue.
+	// CatalogueNamespace is the namespace of merged catalogues on seeds. Default: addon-catalogue.
 	CatalogueNamespace string
 	// KKPVersion is the platform's version if a Seed's status has none, as without KKP.
 	KKPVersion string

@@ -330,7 +330,7 @@ func summary(counts []kubermaticv1.ClusterCounts, total kubermaticv1.ClusterCoun
 	return message
 }
 
-// CompletedMessage is the message of the event that nothing of a revision is left to move; message is that of Ready.
+// CompletedMessage is the message of event Completed; argument message is the message of condition Ready.
 func CompletedMessage(revision, message string) string {
 	return fmt.Sprintf("revision %s has no cluster left to move: %s", revision, message)
 }

@@ -19,8 +19,8 @@ type Decision struct {
 	// exist.
 	Held            bool
 	Reason, Message string
-	// Since is the transition of the condition. It must be written if it differs from the previous one, which is from a
-	// clock that was ahead.
+	// Since is the transition time of the condition. If it differs from the previous time, which a clock that was ahead
+	// wrote, it must be written.
 	Since time.Time
 	// GaveUp says that a stage ended at its timeout, and names the gates that it waited for.
 	GaveUp string
