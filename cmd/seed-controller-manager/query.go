@@ -37,7 +37,7 @@ func (o *queryOptions) register(set *flag.FlagSet) {
 		"folder with tls.crt and tls.key of the query endpoint; empty: it generates a certificate")
 	set.StringVar(&o.secret, "query-tls-secret", query.CertificateSecret, "Secret that stores the generated certificate of the query endpoint")
 	set.StringVar(&o.service, "query-service", "",
-		"name:port of the Service of the query endpoint, in the platform namespace, for ConfigMap addon-query in namespace kube-public, by "+
+		"name:port of the query endpoint's Service in the platform namespace, for ConfigMap addon-query in namespace kube-public, by "+
 			"which clients find the endpoint; empty: the ConfigMap is not written")
 	set.StringVar(&o.url, "query-url", "", "https URL of the query endpoint outside of the cluster, for ConfigMap addon-query; empty: none")
 	flags.ListVar(set, &o.hosts, "query-hosts",

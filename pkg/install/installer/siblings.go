@@ -269,12 +269,12 @@ func sameUse(a, b ownership.Entry) bool {
 func (p *Run) reportShared(before, now, inventory ownership.Inventory) {
 	for _, entry := range now {
 		if !slices.ContainsFunc(before, func(known ownership.Entry) bool { return known.Key == entry.Key && known.Owner == entry.Owner }) {
-			p.Shared = append(p.Shared, fmt.Sprintf("%s belongs to installation %q of the same add-on, and is used", entry.Key, entry.Owner))
+			p.Shared = append(p.Shared, fmt.Sprintf("%s is shared now: it belongs to installation %q of the same add-on", entry.Key, entry.Owner))
 		}
 	}
 	for _, entry := range inventory {
 		if slices.ContainsFunc(before, func(known ownership.Entry) bool { return known.Key == entry.Key }) && entry.UID != "" {
-			p.Shared = append(p.Shared, fmt.Sprintf("%s was shared and belongs to this installation now", entry.Key))
+			p.Shared = append(p.Shared, fmt.Sprintf("%s is no longer shared: it belongs to this installation now", entry.Key))
 		}
 	}
 }
