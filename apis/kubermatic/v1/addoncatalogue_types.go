@@ -76,7 +76,7 @@ type AddonCatalogueSpec struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	Priority int32 `json:"priority,omitempty"`
-	// supportedBy names who answers for the add-ons, such as a team or a vendor, in one line. An add-on may name another.
+	// supportedBy names the team or vendor that supports the add-ons, in one line. An add-on may name another.
 	// +optional
 	SupportedBy SupportedBy `json:"supportedBy,omitempty"`
 	// git names a repository that contains the add-ons.
@@ -90,7 +90,7 @@ type AddonCatalogueSpec struct {
 	Addons []Addon `json:"addons,omitempty"`
 }
 
-// SupportedBy names who answers for add-ons, in one line.
+// SupportedBy names the team or vendor that supports add-ons, in one line.
 //
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=128
@@ -228,7 +228,7 @@ type Addon struct {
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:Pattern=`^https?://\S+$`
 	DocumentationURL string `json:"documentationURL,omitempty"`
-	// supportedBy names who answers for the add-on. Absent: spec.supportedBy of its catalogue.
+	// supportedBy names the team or vendor that supports the add-on. Absent: spec.supportedBy of its catalogue.
 	// +optional
 	SupportedBy SupportedBy `json:"supportedBy,omitempty"`
 	// versions lists the versions; two spellings of one semantic version are the same version and are refused.
