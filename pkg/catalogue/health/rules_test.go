@@ -62,7 +62,7 @@ func TestRules(t *testing.T) {
 		"a value of the spec": {
 			v1.HealthRule{Healthy: `timestamp(self.spec.password) < timestamp("2026-01-01T00:00:00Z")`}, "", RuleFailed, "values that it can't use",
 		},
-		"a field that the spec names": {v1.HealthRule{Healthy: `self.status[self.spec.password] == 1`}, "", status.InProgressStatus, "it has no field that it reads yet"},
+		"a field that the spec names": {v1.HealthRule{Healthy: `self.status[self.spec.password] == 1`}, "", status.InProgressStatus, "it has no field that the expression reads yet"},
 		"not a bool":                  {v1.HealthRule{Healthy: `self.status.phase`}, "", RuleFailed, "its result is not a bool"},
 		"wrong types":                 {v1.HealthRule{Healthy: `self.status.phase > 1`}, "", RuleFailed, "no such overload"},
 		"behind":                      {v1.HealthRule{Healthy: `true`, Failed: `true`}, "observedGeneration: 2", status.InProgressStatus, "its controller has seen generation 2 of 3"},

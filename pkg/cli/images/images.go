@@ -17,7 +17,7 @@ import (
 const example = `  # Images, charts and repositories of all add-ons on a cluster
   kubectl addons images --cluster 47s2ddlfgj
 
-  # Those of all clusters, with the installations of each
+  # The sources of all clusters, with the installations of each
   kubectl addons images -A -o wide`
 
 // answer is that of the endpoint.

@@ -268,7 +268,7 @@ func waiting(
 		next := found.reached + slices.IndexFunc(counts[found.reached:], func(of kubermaticv1.ClusterCounts) bool { return of.Behind > 0 })
 		notes := unproven(strategy, counts, may.noEvidence(counts, total), may.listed())
 		name := strategy.Groups[max(next, found.reached)].Name
-		return kubermaticv1.ReasonNoEvidence, fmt.Sprintf("group %q waits: %s; %s", name, text.First(notes, unprovenNamed), approve(name))
+		return kubermaticv1.ReasonNoEvidence, fmt.Sprintf("group %q waits (%s): %s", name, approve(name), text.First(notes, unprovenNamed))
 	case group.Start == kubermaticv1.StartApproved:
 		return kubermaticv1.ReasonAwaitingApproval, fmt.Sprintf("group %q waits for approval; %s", group.Name, approve(group.Name))
 	case found.reached == 0:
