@@ -34,9 +34,9 @@ func Command(tool *cli.Tool) *cobra.Command {
 		Long: "Show what the merged catalogues would lose, gain or change if a catalogue had exactly the add-ons of these files. For each\n" +
 			"version that is removed or changed, it shows how many installations on each seed use the version, by the last count.\n" +
 			"It changes nothing. Exit code 1: something differs.\n\n" +
-			"The files are compared with the catalogue that --catalogue names, which may read its add-ons from git; by default, with\n" +
-			"that of the AddonCatalogue in the files. It needs the context of the master; --namespace is the platform namespace (default\n" +
-			"kubermatic).",
+			"The files are compared with the catalogue that --catalogue names, which may read its add-ons from git. The default is the\n" +
+			"name of the AddonCatalogue in the files. The command needs the context of the master; --namespace is the platform\n" +
+			"namespace (default kubermatic).",
 		Example: Example, Args: cobra.ExactArgs(1),
 		Annotations: cli.Needs("list addoncatalogues in the platform namespace of the master",
 			"get configmaps in the platform namespace of the master"),
