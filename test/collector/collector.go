@@ -1,5 +1,5 @@
-// Package collector is an OpenTelemetry collector for tests. It accepts traces over HTTP, stores their bytes, and can answer with errors. It
-// reads them with OpenTelemetry's own types, and shows traces as trees.
+// Package collector is an OpenTelemetry collector for tests. It accepts traces over HTTP, stores their bytes, and can answer with
+// errors. It reads them with OpenTelemetry's own types, and shows traces as trees.
 package collector
 
 import (

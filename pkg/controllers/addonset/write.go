@@ -239,7 +239,7 @@ func (r *Reconciler) checkRemovals(ctx context.Context, one task) error {
 		return fmt.Errorf("reading the Cluster before a removal: %w", err)
 	}
 	if clusterChanged(one.cluster, live) {
-		return fmt.Errorf("Cluster %q differs from the cache: nothing is removed", one.cluster.LongName())
+		return fmt.Errorf("nothing is removed: Cluster %q differs from the cache", one.cluster.LongName())
 	}
 	return nil
 }
