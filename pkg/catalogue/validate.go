@@ -131,7 +131,7 @@ func (p *addonProblems) checkVersion(version *sourceVersion) {
 func (p *addonProblems) checkTemplate(version *v1.AddonVersion) {
 	name := version.Version
 	if (version.Template == nil) != (version.Source == nil) {
-		p.add(name, "source", "template and source belong together: set both, source next to template and not below it")
+		p.add(name, "source", "template and source belong together: set both, source beside template and not below it")
 	}
 	if version.Source != nil && version.Source.Kind() == nil {
 		p.add(name, "source", "set exactly one of "+v1.SourceKinds)

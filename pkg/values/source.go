@@ -18,7 +18,7 @@ func CheckSource(source *v1.ValuesSource) error {
 			continue
 		}
 		if named.reference.Key == "" {
-			return fmt.Errorf("%s.targetPath needs key: name the key whose text becomes the value there", named.field)
+			return fmt.Errorf("%s.targetPath needs key: name the key whose text goes there", named.field)
 		}
 		if _, err := parseTarget(named.reference.TargetPath); err != nil {
 			return fmt.Errorf("%s.targetPath: %w", named.field, err)

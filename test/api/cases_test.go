@@ -156,7 +156,7 @@ const chart = "{helm: {url: 'https://charts.example.com', chart: podinfo, versio
 var versionRules = []rule{
 	{
 		at:   "spec.addons[].versions[]",
-		kind: "cel: template and source belong together: set both, source next to template and not below it",
+		kind: "cel: template and source belong together: set both, source beside template and not below it",
 		why:  "a version has content or, in an available catalogue, has none",
 		good: edits{versionPath + "template": "", versionPath + "source": ""}, bad: edits{versionPath + "source": ""},
 	},
@@ -430,12 +430,12 @@ var installationRules = []rule{
 		bad:  edits{"spec.valuesFrom": "[{secretRef: {name: a}, configMapRef: {name: b}}]"},
 	},
 	{
-		at: "spec.valuesFrom[].secretRef", kind: "cel: targetPath needs key: name the key whose text becomes the value there", why: "a path is for one text",
+		at: "spec.valuesFrom[].secretRef", kind: "cel: targetPath needs key: name the key whose text goes there", why: "a path is for one text",
 		good: edits{"spec.valuesFrom": "[{secretRef: {name: a, key: b, targetPath: c.d}}]"},
 		bad:  edits{"spec.valuesFrom": "[{secretRef: {name: a, targetPath: c.d}}]"},
 	},
 	{
-		at: "spec.valuesFrom[].configMapRef", kind: "cel: targetPath needs key: name the key whose text becomes the value there", why: "a path is for one text",
+		at: "spec.valuesFrom[].configMapRef", kind: "cel: targetPath needs key: name the key whose text goes there", why: "a path is for one text",
 		good: edits{"spec.valuesFrom": "[{configMapRef: {name: a, key: b, targetPath: c.d}}]"},
 		bad:  edits{"spec.valuesFrom": "[{configMapRef: {name: a, targetPath: c.d}}]"},
 	},

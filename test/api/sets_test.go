@@ -174,12 +174,12 @@ var itemRules = []rule{
 		bad:  edits{itemPath + "valuesFrom": "[{secretRef: {name: a}, configMapRef: {name: b}}]"},
 	},
 	{
-		at: "spec.addons[].valuesFrom[].secretRef", kind: "cel: targetPath needs key: name the key whose text becomes the value there", why: "a path is for one text",
+		at: "spec.addons[].valuesFrom[].secretRef", kind: "cel: targetPath needs key: name the key whose text goes there", why: "a path is for one text",
 		good: edits{itemPath + "valuesFrom": "[{secretRef: {name: a, key: b, targetPath: c.d}}]"},
 		bad:  edits{itemPath + "valuesFrom": "[{secretRef: {name: a, targetPath: c.d}}]"},
 	},
 	{
-		at: "spec.addons[].valuesFrom[].configMapRef", kind: "cel: targetPath needs key: name the key whose text becomes the value there", why: "a path is for one text",
+		at: "spec.addons[].valuesFrom[].configMapRef", kind: "cel: targetPath needs key: name the key whose text goes there", why: "a path is for one text",
 		good: edits{itemPath + "valuesFrom": "[{configMapRef: {name: a, key: b, targetPath: c.d}}]"},
 		bad:  edits{itemPath + "valuesFrom": "[{configMapRef: {name: a, targetPath: c.d}}]"},
 	},

@@ -76,7 +76,7 @@ type AddonCatalogueSpec struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	Priority int32 `json:"priority,omitempty"`
-	// supportedBy names the team or vendor that supports the add-ons, in one line. An add-on may name another.
+	// supportedBy names who answers for the add-ons, such as a team or a vendor, in one line. An add-on may name another.
 	// +optional
 	SupportedBy SupportedBy `json:"supportedBy,omitempty"`
 	// git names a repository that contains the add-ons.
@@ -228,7 +228,7 @@ type Addon struct {
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:Pattern=`^https?://\S+$`
 	DocumentationURL string `json:"documentationURL,omitempty"`
-	// supportedBy names the team or vendor that supports the add-on. Absent: spec.supportedBy of its catalogue.
+	// supportedBy names who answers for the add-on. Absent: spec.supportedBy of its catalogue.
 	// +optional
 	SupportedBy SupportedBy `json:"supportedBy,omitempty"`
 	// versions lists the versions; two spellings of one semantic version are the same version and are refused.
@@ -241,7 +241,7 @@ type Addon struct {
 
 // AddonVersion is one version of an add-on: its source, how it is rendered, which clusters it fits.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.template) == has(self.source)",message="template and source belong together: set both, source next to template and not below it"
+// +kubebuilder:validation:XValidation:rule="has(self.template) == has(self.source)",message="template and source belong together: set both, source beside template and not below it"
 // +kubebuilder:validation:XValidation:rule="!has(self.source) || !has(self.source.helm) || !has(self.template) || self.template.method == 'helm'",message="source.helm needs template.method helm"
 type AddonVersion struct {
 	// version is the version's name; compared as a semantic version if it is one.

@@ -197,7 +197,7 @@ type ValuesSource struct {
 
 // KeyReference names a key of an object in the same namespace.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.targetPath) || has(self.key)",message="targetPath needs key: name the key whose text becomes the value there"
+// +kubebuilder:validation:XValidation:rule="!has(self.targetPath) || has(self.key)",message="targetPath needs key: name the key whose text goes there"
 type KeyReference struct {
 	// name of the object.
 	// +required

@@ -353,8 +353,8 @@ const (
 	ReasonTimedOut = "TimedOut"
 	// ReasonOverridden: annotation upgrade-hold released the upgrade, or another client removed the hook.
 	ReasonOverridden = "Overridden"
-	// ReasonNotHonoured: the control plane changed although the hook should have held it. Cluster API has its feature gate RuntimeSDK off, or is
-	// older than 1.10.
+	// ReasonNotHonoured: the control plane changed although the hook should have held it. Cluster API has its feature gate RuntimeSDK off,
+	// or is older than 1.10.
 	ReasonNotHonoured = "NotHonoured"
 	// ReasonNotHoldable: the Cluster has no topology, or no readable version.
 	ReasonNotHoldable = "NotHoldable"
