@@ -27,7 +27,7 @@ func (e *ContentGoneError) Error() string {
 // Pinned is the message of Compatible if the pinned content is on record.
 func (e *ContentGoneError) Pinned() string {
 	return fmt.Sprintf("addonRef.digest does not match the catalogue's version %q of add-on %q: the applied revision stays, and changes "+
-		"wait; to install the catalogue's content, set it to %q", e.Version, e.Addon, e.Present)
+		"wait; to update, set it to %q", e.Version, e.Addon, e.Present)
 }
 
 // isPinnedTo reports whether an installation may have this content of a version.
