@@ -49,7 +49,7 @@ func (o *agentOptions) register(set *flag.FlagSet) {
 	set.BoolVar(&o.shared, flagShared, false,
 		"issue credentials also in namespaces with several Clusters: an agent of one can then reach objects of the others")
 	flags.ListVar(set, &o.approves, flagApprove,
-		"signers, comma-separated, whose certificate requests of agents the manager approves; empty: an admin approves each", signer)
+		"signers, comma-separated, for which the manager approves certificate requests of agents; empty: an admin approves each request", signer)
 }
 
 // signer reads the name of a signer; an empty part is none.

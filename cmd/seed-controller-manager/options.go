@@ -39,7 +39,8 @@ func (o *options) register(set *flag.FlagSet) {
 		"fetch and render each source of the catalogues once before any installation; the seeds divide the sources among them, and condition "+
 			"SourcesReady of the catalogues on the master has the result")
 	o.sources.Register(set, "trellis-store", "4Gi")
-	set.BoolVar(&o.allowPrereleases, "allow-prereleases", false, "let a pre-release of the platform match ranges that name no pre-release")
+	set.BoolVar(&o.allowPrereleases, "allow-prereleases", false,
+		"let pre-releases of KKP and Kubernetes match ranges that name no pre-release")
 	set.TextVar(&o.restrictions, strings.TrimPrefix(catalogue.FlagRestrictions, "--"), catalogue.Restrictions{},
 		"restrictions of add-ons of Custom catalogues, comma-separated: kube-namespaces forbids namespaces kube-system, kube-public and "+
 			"kube-node-lease, pod-security forbids labels pod-security.kubernetes.io/* on Namespaces")

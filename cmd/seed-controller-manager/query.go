@@ -37,13 +37,13 @@ func (o *queryOptions) register(set *flag.FlagSet) {
 		"folder with tls.crt and tls.key of the query endpoint; empty: it generates a certificate")
 	set.StringVar(&o.secret, "query-tls-secret", query.CertificateSecret, "Secret that stores the generated certificate of the query endpoint")
 	set.StringVar(&o.service, "query-service", "",
-		"name:port of the Service of the query endpoint, in the platform namespace, for ConfigMap addon-query in namespace kube-public, by "+
+		"name:port of the query endpoint's Service in the platform namespace, for ConfigMap addon-query in namespace kube-public, by "+
 			"which clients find the endpoint; empty: the ConfigMap is not written")
 	set.StringVar(&o.url, "query-url", "", "https URL of the query endpoint outside of the cluster, for ConfigMap addon-query; empty: none")
 	flags.ListVar(set, &o.hosts, "query-hosts",
 		"host names and addresses, comma-separated, in the query endpoint's generated certificate; localhost is always included", flags.Name)
 	flags.ListVar(set, &o.audiences, "query-audiences",
-		"audiences, comma-separated; a token must be for one of them; empty: the API server's own", flags.Name)
+		"audiences, comma-separated; a token must be issued for one of them; empty: the API server's own", flags.Name)
 	set.DurationVar(&o.reviewTTL, "query-review-ttl", 10*time.Second, "how long the API server's answers about tokens and rights are cached")
 }
 
@@ -65,12 +65,12 @@ func (s *seed) addQuery(ctx context.Context) error {
 	finder, rows, bindings := s.Clusters, query.NewRows(), query.NewBindings()
 	held, err := wiring.HeldForQueries(ctx, s)
 	if err != nil {
-		return fmt.Errorf("watching what the query endpoint reads: %w", err)
+		return fmt.Errorf("watching objects for the query endpoint: %w", err)
 	}
 	_, err = s.GetCache().GetInformer(ctx, &kubermaticv1.AddonSet{}, cache.BlockUntilSynced(false))
 	err = errors.Join(err, rows.Watch(ctx, s.GetCache()), bindings.Watch(ctx, held), finder.Inform(ctx, s.GetCache(), nil))
 	if err != nil {
-		return fmt.Errorf("watching what the query endpoint reads: %w", err)
+		return fmt.Errorf("watching objects for the query endpoint: %w", err)
 	}
 	clients, err := wiring.QueryClients(ctx, s)
 	if err != nil {

@@ -33,7 +33,7 @@ func (o *templateOptions) register(set *flag.FlagSet) {
 			"otherwise the Secret has to exist in these namespaces")
 	o.variables = variables{"openvpn": {"NodeAccessNetwork": "10.254.0.0/16"}} // as in KKP
 	set.Var(&o.variables, "addon-variable",
-		"default for .Variables in templates of an add-on, which values override: addon.Name=text; repeat it for more")
+		"default of a key of .Variables in the templates of an add-on, as addon.Name=text; values override it; repeat the flag for more keys")
 	flags.ListVar(set, &o.providerKinds, "provider-kinds",
 		"kinds, comma-separated, that valuesFrom.providerRef may name: Kind.group, such as BackupTarget.storage.example.com", providerKind)
 }

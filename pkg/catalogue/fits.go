@@ -105,7 +105,7 @@ func (s *side) compare(constraint *constraintRange) exclusion {
 	case constraint.err != nil:
 		return exclusion{v1.ExcludedConstraintInvalid, fmt.Sprintf("constraints.%s: %v", s.field, constraint.err)}
 	case s.version == nil && s.text == OutsideKKP:
-		return exclusion{s.reason, fmt.Sprintf("needs %s %s; the cluster is none of %s", s.product, constraint.text, s.product)}
+		return exclusion{s.reason, fmt.Sprintf("needs %s %s; %s does not manage the cluster", s.product, constraint.text, s.product)}
 	case s.version == nil && s.text == "":
 		return exclusion{s.reason, fmt.Sprintf("needs %s %s; the version is not known yet", s.product, constraint.text)}
 	case s.version == nil:

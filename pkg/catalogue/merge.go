@@ -58,8 +58,8 @@ func (e *TooLargeError) IsOfNames() bool { return e.What == ownersCounted }
 
 func (e *TooLargeError) Error() string {
 	if e.Author != "" {
-		return fmt.Sprintf("add-on %q is not merged: with it, the names of the add-ons of catalogue %q would take %d bytes, and a catalogue "+
-			"may use a sixteenth of the bytes that other catalogues leave of %d: remove add-ons from the catalogue",
+		return fmt.Sprintf("add-on %q is not merged: the names of the add-ons of catalogue %q would take %d bytes, and a catalogue may use a "+
+			"sixteenth of the bytes that the other catalogues leave unused, out of %d: remove add-ons from the catalogue",
 			e.Addon, e.Author, e.Have, e.Limit)
 	}
 	if e.IsOfNames() {

@@ -35,11 +35,11 @@ type Clusters struct {
 // Flags adds the flags to a command. Flag --names is required, and exactly one of those for clusters.
 func (c *Clusters) Flags(command *cobra.Command) {
 	flags := command.Flags()
-	flags.StringSliceVar(&c.addons, "names", nil, "add-ons, each as ADDON or ADDON@VERSION, separated by commas")
+	flags.StringSliceVar(&c.addons, "names", nil, "add-ons, as ADDON or ADDON@VERSION, separated by commas")
 	_ = command.MarkFlagRequired("names")
 	flags.StringSliceVar(&c.Names, "clusters", nil, "names of clusters, separated by commas")
-	flags.StringVarP(&c.selector, "selector", "l", "", "label selector of clusters, such as env=prod; by AddonSets on the master")
-	flags.BoolVar(&c.all, "all-clusters", false, "all clusters of all seeds, by AddonSets on the master")
+	flags.StringVarP(&c.selector, "selector", "l", "", "label selector of clusters, such as env=prod, for an AddonSet on the master")
+	flags.BoolVar(&c.all, "all-clusters", false, "all clusters of all seeds, for an AddonSet on the master")
 	command.MarkFlagsMutuallyExclusive("clusters", "selector", "all-clusters")
 	command.MarkFlagsOneRequired("clusters", "selector", "all-clusters")
 }
@@ -95,7 +95,8 @@ func (c *Clusters) selects() (*metav1.LabelSelector, error) {
 	if len(names) == 0 {
 		selector, err := metav1.ParseToLabelSelector(c.selector)
 		if err != nil || strings.TrimSpace(c.selector) == "" {
-			return nil, Fail(ExitUsage, "write it like env=prod,tier!=test, or use --all-clusters", "--selector %q is no label selector", c.selector)
+			return nil, Fail(ExitUsage, "write it like env=prod,tier!=test, or use --all-clusters",
+				"--selector %q is not a label selector", c.selector)
 		}
 		return selector, nil
 	}

@@ -18,7 +18,7 @@ const (
 	InputName = "stdin"
 )
 
-const contentHint = "name a file, the folder that spec.git.path names, or - for the input"
+const contentHint = "name a file, the folder that spec.git.path names, or - for standard input"
 
 // Content reads the add-ons of a file, of the input, or of a folder as catalogues in git read it. Names of files are
 // relative to a folder. Errors: *documents.InvalidError; ExitUsage if there is nothing to read.

@@ -22,10 +22,11 @@ type Given struct{ files, set, texts []string }
 
 // Flags adds the flags to a command.
 func (g *Given) Flags(command *cobra.Command) {
-	command.Flags().StringArrayVarP(&g.files, "values", "f", nil, "`FILE` with values in YAML; - is the input; later ones override earlier")
+	command.Flags().StringArrayVarP(&g.files, "values", "f", nil,
+		"`FILE` with values in YAML; - is standard input; later files override earlier ones")
 	command.Flags().StringArrayVar(&g.set, "set", nil,
 		"`PATH=VALUE`: one value, in YAML, such as replicas=2 or args[0]=a; overrides the files")
-	command.Flags().StringArrayVar(&g.texts, "set-string", nil, "`PATH=TEXT`: one value that is a text")
+	command.Flags().StringArrayVar(&g.texts, "set-string", nil, "`PATH=TEXT`: one value that is text, even if it looks like a number")
 }
 
 // IsEmpty says whether none of the flags is set.
@@ -34,7 +35,7 @@ func (g *Given) IsEmpty() bool { return len(g.files)+len(g.set)+len(g.texts) == 
 // CheckInput refuses to read values and an answer from the same input. Errors: ExitUsage.
 func (g *Given) CheckInput(c *Consent) error {
 	if slices.Contains(g.files, "-") && !c.yes {
-		return Fail(ExitUsage, "add --yes", "the input has the values, and so can't have an answer")
+		return Fail(ExitUsage, "add --yes", "standard input has the values, so it can't also have the answer to the question")
 	}
 	return nil
 }

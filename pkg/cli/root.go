@@ -10,7 +10,7 @@ import (
 // Verb makes the command of one verb.
 type Verb func(*Tool) *cobra.Command
 
-const example = `  # The installations of a cluster, and what else it is offered
+const example = `  # The installations of a cluster, and the add-ons that it is offered
   kubectl addons list --cluster 47s2ddlfgj
   kubectl addons available --cluster 47s2ddlfgj`
 
@@ -21,7 +21,7 @@ func Command(tool *Tool, verbs ...Verb) *cobra.Command {
 		Short: "Show and change the add-ons of user clusters",
 		Long: "Show and change the add-ons of user clusters.\n\n" +
 			"It uses the current context of the kubeconfig, as kubectl does. Verbs about installations need the context of a seed,\n" +
-			"verbs about sets that of the master.",
+			"verbs about sets the context of the master.",
 		Example:       example,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl addons"},
 		SilenceErrors: true, SilenceUsage: true,

@@ -34,7 +34,7 @@ func (w *Wait) Flags(command *cobra.Command, until string) {
 // Check refuses a time that is none. Errors: ExitUsage.
 func (w *Wait) Check() error {
 	if w.timeout <= 0 {
-		return Fail(ExitUsage, "write it like 5m", "--timeout %s is no time to wait", w.timeout)
+		return Fail(ExitUsage, "write it like 5m", "--timeout %s is not above zero", w.timeout)
 	}
 	return nil
 }
@@ -91,7 +91,7 @@ func (w *Wait) until(ctx context.Context, t *Tool, seed *Platform, from *v1.Addo
 		}
 		return until.isReached(now)
 	})
-	hint := fmt.Sprintf("the work goes on: `kubectl addons list -n %s` shows it", from.Namespace)
+	hint := fmt.Sprintf("Trellis continues the work: `kubectl addons list -n %s` shows it", from.Namespace)
 	switch {
 	case err == nil:
 		return nil

@@ -80,7 +80,7 @@ func FormDefaults(form []kubermaticv1.FormField) (map[string]any, error) {
 			return nil, err
 		}
 		if err := path.Set(defaults, value); err != nil {
-			return nil, fieldError(field, "has an internalName that goes through another field: "+err.Error())
+			return nil, fieldError(field, "has an internalName below that of another field: "+err.Error())
 		}
 	}
 	return defaults, nil

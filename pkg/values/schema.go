@@ -72,7 +72,7 @@ func (b *schemaBuilder) add(order int, field kubermaticv1.FormField) error {
 	node := b.root
 	for _, step := range path {
 		if node.field != nil {
-			return fieldError(field, "has an internalName that goes through another field")
+			return fieldError(field, "has an internalName below that of another field")
 		}
 		node.required = node.required || required
 		if node, err = b.descend(node, step); err != nil {
@@ -80,7 +80,7 @@ func (b *schemaBuilder) add(order int, field kubermaticv1.FormField) error {
 		}
 	}
 	if node.kind() != "" {
-		return fieldError(field, "has an internalName that another field has, or goes through")
+		return fieldError(field, "has an internalName that another field has, or that is above another field's")
 	}
 	node.required, node.field = required, fieldSchema(order, field)
 	if defaults {

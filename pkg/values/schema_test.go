@@ -176,9 +176,9 @@ func TestFormsThatSetReservedKeysAreRefused(t *testing.T) {
 		form         []kubermaticv1.FormField
 	}{
 		{"a good form", "", form(field("a.b", text, true), field("a.c", text, true), field("l[0].x", text, false), field("l[2]", text, false))},
-		{"a field inside of another", "has an internalName that goes through another field", form(field("a", text, false), field("a.b", text, false))},
-		{"a field around another", "has an internalName that another field has, or goes through", form(field("a.b", text, false), field("a", text, false))},
-		{"a field twice", "has an internalName that another field has, or goes through", form(field("a", text, false), field("a", text, false))},
+		{"a field inside of another", "has an internalName below that of another field", form(field("a", text, false), field("a.b", text, false))},
+		{"a field around another", "has an internalName that another field has, or that is above another field's", form(field("a.b", text, false), field("a", text, false))},
+		{"a field twice", "has an internalName that another field has, or that is above another field's", form(field("a", text, false), field("a", text, false))},
 		{"a list and a map", "has an internalName that uses a list as a map, or a map as a list",
 			form(field("a[0]", text, false), field("a.b", text, false))},
 		{"long lists in long lists", "creates lists of more than 4096 items",

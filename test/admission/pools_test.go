@@ -60,11 +60,11 @@ func attemptsAtPools() []attempt {
 	remove := func(path string) string { return `[{"op":"remove","path":"` + path + `"}]` }
 	return []attempt{
 		at("hold the upgrade of a Cluster of Cluster API", add("/metadata/annotations", `{"before-upgrade.hook.cluster.cluster.x-k8s.io/trellis":"trellis"}`), holds),
-		at("hold its workers", add(deployments+"0/metadata/annotations/"+hold, `"trellis"`), holds),
-		at("hold workers of a pool that has no metadata", add(deployments+"2/metadata", `{"annotations":{"topology.cluster.x-k8s.io/hold-upgrade-sequence":"trellis"}}`), holds),
-		at("hold machine pools", add("/spec/topology/workers/machinePools/0/metadata/annotations/"+hold, `"trellis"`), holds),
-		at("hold its workers in the name of another controller", add(deployments+"0/metadata/annotations/"+hold, `"by hand"`), nil),
-		at("remove another controller's hold on its workers", remove(deployments+"1/metadata/annotations/"+hold), nil),
+		at("hold the upgrade of its workers", add(deployments+"0/metadata/annotations/"+hold, `"trellis"`), holds),
+		at("hold the upgrade of a worker pool that has no metadata", add(deployments+"2/metadata", `{"annotations":{"topology.cluster.x-k8s.io/hold-upgrade-sequence":"trellis"}}`), holds),
+		at("hold the upgrade of its machine pools", add("/spec/topology/workers/machinePools/0/metadata/annotations/"+hold, `"trellis"`), holds),
+		at("hold the upgrade of its workers in the name of another controller", add(deployments+"0/metadata/annotations/"+hold, `"by hand"`), nil),
+		at("remove another controller's hold on the upgrade of its workers", remove(deployments+"1/metadata/annotations/"+hold), nil),
 		at("change another annotation of its workers", add(deployments+"0/metadata/annotations/note", `"x"`), nil),
 		at("remove another annotation of its workers", remove(deployments+"0/metadata/annotations/note"), nil),
 		at("change a label of its workers", add(deployments+"0/metadata/labels/pool", `"x"`), nil),

@@ -235,7 +235,7 @@ func attempts(home string) []attempt {
 			do: creating(roleOf(host, "available", kubermaticv1.RoleAvailable)), inherent: seedOnly("it lists the compatible add-ons")},
 		{what: "write the available catalogue of one of several clusters",
 			do: creating(roleOf(host, "available-prod", kubermaticv1.RoleAvailable)), inherent: seedOnly("it lists the compatible add-ons")},
-		{what: "write a catalogue of such a name without its role", do: creating(roleOf(host, "available-web", ""))},
+		{what: "write a catalogue named like an available catalogue, without its role label", do: creating(roleOf(host, "available-web", ""))},
 		{what: "change the spec of an authored catalogue", do: merging(roleOf(home, "existing", ""), `{"spec":{"priority":7}}`)},
 		{what: "make an authored catalogue take over an add-on",
 			do: merging(roleOf(home, "existing", ""), `{"metadata":{"annotations":{"addons.kubermatic.k8c.io/take-over":"web"}}}`)},
@@ -250,7 +250,7 @@ func attempts(home string) []attempt {
 				"its finalizer keeps sets until their installations are deleted")},
 		{what: "write a copy of an AddonSet", do: creating(setIn(seedCatalogues, "planted", kubermaticv1.RoleCopy))},
 		{what: "change the spec of a copy", do: merging(setIn(seedCatalogues, "existing", kubermaticv1.RoleCopy), `{"spec":{"priority":7}}`)},
-		{what: "open the gate of a copy", do: merging(setIn(seedCatalogues, "existing", kubermaticv1.RoleCopy), `{"metadata":{"annotations":{"addons.kubermatic.k8c.io/gate":"0a/9"}}}`)},
+		{what: "let a copy of an AddonSet begin its next group of clusters", do: merging(setIn(seedCatalogues, "existing", kubermaticv1.RoleCopy), `{"metadata":{"annotations":{"addons.kubermatic.k8c.io/gate":"0a/9"}}}`)},
 		{what: "delete a copy", do: deleting(setIn(seedCatalogues, "existing", kubermaticv1.RoleCopy))},
 		{what: "write the status of a copy",
 			do: statusOf(setIn(seedCatalogues, "existing", kubermaticv1.RoleCopy), `{"status":{"revision":"0a"}}`), inherent: seedOnly(

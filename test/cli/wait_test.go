@@ -130,7 +130,7 @@ func TestVerbsOfOneFieldWriteIt(t *testing.T) {
 	}
 	const kind = "addoninstallation.kubermatic.k8c.io/prometheus "
 	for _, one := range []struct{ verb, says string }{
-		{"pause", "paused"}, {"pause", "unchanged: it is paused"}, {"resume", "resumed"}, {"resume", "unchanged: it is not paused"}, {"pause", "paused"},
+		{"pause", "paused"}, {"pause", "unchanged: it is paused already"}, {"resume", "resumed"}, {"resume", "unchanged: it was not paused"}, {"pause", "paused"},
 		{"reconcile", "reconciliation requested"},
 	} {
 		if got := call(one.verb).works(t); got.out != kind+one.says+"\n" {
@@ -141,7 +141,7 @@ func TestVerbsOfOneFieldWriteIt(t *testing.T) {
 	if !now.Spec.Paused || now.Annotations[v1.AnnotationReconcileAt] == "" {
 		t.Errorf("got %+v, %v", now.Spec, now.Annotations)
 	}
-	call("approve", "--yes").fails(t, cli.ExitNo, "waits for no approval")
+	call("approve", "--yes").fails(t, cli.ExitNo, "waits for approval")
 	report(t, seed, now, "1.2.0", condition(v1.ConditionApplied, metav1.ConditionFalse, v1.ReasonPruneNeedsApproval,
 		"no longer part of the add-on, and waiting to be removed since each holds more than itself: annotate the installation with "+
 			v1.AnnotationPruneApproved+": 0123456789abcdef to let them go: Namespace a"))
@@ -174,7 +174,7 @@ func TestSetsAreApprovedAndPaused(t *testing.T) {
 	duplicate.Labels = map[string]string{v1.LabelRole: v1.RoleCopy}
 	expect.Create(t, master, set, duplicate)
 	shell := on(t, "seed")
-	shell.run("set", "approve", "monitoring", "--yes").fails(t, cli.ExitNo, "does not describe its last edit")
+	shell.run("set", "approve", "monitoring", "--yes").fails(t, cli.ExitNo, "does not include its last change")
 	expect.ChangeStatus(t, master, set, func(set *v1.AddonSet) {
 		set.Status.ObservedGeneration, set.Status.Revision = set.Generation, "abc"
 		set.Status.Groups = []v1.GroupStatus{{Name: "canary", State: v1.GroupDone}, {

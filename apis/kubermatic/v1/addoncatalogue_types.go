@@ -90,7 +90,7 @@ type AddonCatalogueSpec struct {
 	Addons []Addon `json:"addons,omitempty"`
 }
 
-// SupportedBy names who answers for add-ons, in one line.
+// SupportedBy names the team or vendor that supports add-ons, in one line.
 //
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=128

@@ -353,8 +353,8 @@ const (
 	ReasonTimedOut = "TimedOut"
 	// ReasonOverridden: annotation upgrade-hold released the upgrade, or another client removed the hook.
 	ReasonOverridden = "Overridden"
-	// ReasonNotHonoured: the control plane changed although a hook should hold it. Cluster API has its feature gate RuntimeSDK off, or is
-	// older than 1.10.
+	// ReasonNotHonoured: the control plane changed although the hook should have held it. Cluster API has its feature gate RuntimeSDK off,
+	// or is older than 1.10.
 	ReasonNotHonoured = "NotHonoured"
 	// ReasonNotHoldable: the Cluster has no topology, or no readable version.
 	ReasonNotHoldable = "NotHoldable"
@@ -370,8 +370,8 @@ const (
 )
 
 // DeletionBlockedMessage says why a core installation stays, and how to remove it.
-const DeletionBlockedMessage = "it is a core add-on of its cluster and stays: to remove it, remove it from the set of core add-ons (the " +
-	"custom core list, or the field of the Cluster that requests it)"
+const DeletionBlockedMessage = "the cluster needs this core add-on, so the installation is not deleted: to delete it, remove the add-on " +
+	"from the set of core add-ons (the custom core list, or the field of the Cluster that requests it)"
 
 // Reasons of events. Conditions report states, events report changes.
 const (

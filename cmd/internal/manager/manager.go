@@ -60,7 +60,7 @@ func (f *Flags) Register(set *flag.FlagSet) {
 	set.StringVar(&f.CatalogueNamespace, "catalogue-namespace", "addon-catalogue", "the namespace of merged catalogues on every seed")
 	set.StringVar(&f.WorkerName, "worker-name", "",
 		"handle only objects whose label worker-name has this value; empty: only objects without the label")
-	set.BoolVar(&f.Standalone, "standalone", false, "run without KKP: do the necessary work of its controllers")
+	set.BoolVar(&f.Standalone, "standalone", false, "run without KKP: the manager also does the work of KKP's controllers that add-ons need")
 	f.election.register(set)
 	f.metrics.register(set)
 	f.debug.register(set)

@@ -41,7 +41,7 @@ func (f *Flags) Register(set *flag.FlagSet, folder, limit string) {
 		"service and pod networks of the manager's own cluster, comma-separated: no source is fetched from there",
 		manager.CIDR)
 	set.Var(&f.mirrors, "source-mirror",
-		"from=to, comma-separated or repeated: prefixes of git remotes, Helm repositories and images, and of their mirrors")
+		"from=to, comma-separated or repeated: replace a prefix of git remotes, Helm repositories or images by the prefix of a mirror")
 	set.BoolVar(&f.insecure, "allow-insecure-sources", false, "allow sources over plain http, for labs")
 }
 

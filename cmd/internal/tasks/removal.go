@@ -14,7 +14,7 @@ import (
 )
 
 // ErrLeft says that a removal would leave objects behind.
-var ErrLeft = errors.New("a removal would leave objects behind that no manager handles: delete them first, in the order of " +
+var ErrLeft = errors.New("a removal would leave objects without a manager: delete them first, in the order of " +
 	"docs/spec/operation.md#removal, or keep them as they are with helm uninstall --no-hooks")
 
 const (
@@ -65,10 +65,10 @@ func (w Work) removal(ctx context.Context) error {
 		return err
 	}
 	if len(sets)+len(installations) == 0 {
-		fmt.Fprintln(w.Out, "no object is left that a manager would have to remove")
+		fmt.Fprintln(w.Out, "no AddonSet and no AddonInstallation is left")
 		return w.deleteRoles(ctx)
 	}
-	w.report(sets, "AddonSet", "which then can't be deleted, and their installations no longer follow them")
+	w.report(sets, "AddonSet", "and no manager would remove their finalizers or update their installations")
 	w.report(installations, "AddonInstallation", fmt.Sprintf("%d of them core add-ons. Their objects in user clusters stay; no manager "+
 		"updates, repairs or removes these. The AddonInstallations and their namespaces can't be deleted", core))
 	return ErrLeft

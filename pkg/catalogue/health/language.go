@@ -113,7 +113,7 @@ func (r *reader) read(one ast.Expr) value {
 		}
 		return r.literals(one, items)
 	}
-	return r.refuse(one, "a rule creates no objects: compare fields one by one")
+	return r.refuse(one, "a rule can't create objects: compare fields one by one")
 }
 
 func (r *reader) partOf(whole ast.Expr) value {

@@ -59,7 +59,7 @@ func TestNoValueOfARuleGrows(t *testing.T) {
 				t.Fatalf("it is taken: %s", expression) // to evaluate it might never end
 			}
 			state, words := NewPrograms(time.Now).Look("one", []v1.HealthRule{rule}).Evaluate(t.Context(), 0, map[string]any{"a": []any{int64(1)}})
-			if state != RuleFailed || !strings.Contains(words, "healthy of rule 0 can't be evaluated") {
+			if state != RuleFailed || !strings.Contains(words, `"healthy" of rule 0 can't be evaluated`) {
 				t.Errorf("from a record it is %s (%s)", state, words)
 			}
 		})
@@ -83,7 +83,7 @@ func TestWhatTheLanguageOfRulesRefuses(t *testing.T) {
 		"another in map":        {"self.a.map(a, self.b) == self.c", "the last argument of map is a field of its element"},
 		"a list after map":      {"['a'].map(a, 'b') + self.a == self.b", "+ is for numbers and strings"},
 		"a list in map":         {"self.a.map(a, [1]) == self.c", "the last argument of map is a field of its element"},
-		"an object":             {"google.protobuf.Int64Value{value: 1} == self.a", "a rule creates no objects"},
+		"an object":             {"google.protobuf.Int64Value{value: 1} == self.a", "a rule can't create objects"},
 		"comparisons":           {strings.Repeat("self.a==self.b&&", 32) + "self.a!=self.b", "at character 519: more than 32 comparisons of fields with fields"},
 		"looks into lists":      {strings.Repeat("1 in self.b && ", 32) + "1 in self.b", "more than 32 comparisons"},
 		"a dot":                 {".self.a == 1", "write the name without a dot"},

@@ -59,18 +59,18 @@ func (l *Look) Evaluate(ctx context.Context, number int, object map[string]any) 
 	if by.Failed != "" {
 		switch holds, _, err := l.holds(ctx, by.Failed, object); {
 		case err != nil:
-			return RuleFailed, fmt.Sprintf("expression failed of rule %d can't be evaluated: %v", number, err)
+			return RuleFailed, fmt.Sprintf("expression \"failed\" of rule %d can't be evaluated: %v", number, err)
 		case holds:
-			return status.FailedStatus, l.words(ctx, by, object, "expression failed is true: "+text.Cut(by.Failed, longestWords))
+			return status.FailedStatus, l.words(ctx, by, object, "expression \"failed\" is true: "+text.Cut(by.Failed, longestWords))
 		}
 	}
 	switch holds, missing, err := l.holds(ctx, by.Healthy, object); {
 	case err != nil:
-		return RuleFailed, fmt.Sprintf("expression healthy of rule %d can't be evaluated: %v", number, err)
+		return RuleFailed, fmt.Sprintf("expression \"healthy\" of rule %d can't be evaluated: %v", number, err)
 	case missing != "":
 		return status.InProgressStatus, "it has no " + missing + " yet"
 	case !holds:
-		return status.InProgressStatus, l.words(ctx, by, object, "expression healthy is false: "+text.Cut(by.Healthy, longestWords))
+		return status.InProgressStatus, l.words(ctx, by, object, "expression \"healthy\" is false: "+text.Cut(by.Healthy, longestWords))
 	}
 	return status.CurrentStatus, ""
 }
@@ -147,7 +147,7 @@ func missingField(err error, expression string) (field string, is bool) {
 		case found && strings.Contains(expression, name):
 			return one.what + fmt.Sprintf("%q", name), true
 		case found:
-			return one.what + "that it reads", true
+			return one.what + "that the expression reads", true
 		}
 	}
 	return "", false

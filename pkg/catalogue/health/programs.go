@@ -192,11 +192,11 @@ func parse(expression string, result *types.Type) (*cel.Ast, error) {
 	}
 	env, err := environment()
 	if err != nil {
-		return nil, fmt.Errorf("CEL has no environment: %w", err)
+		return nil, fmt.Errorf("creating the environment of CEL: %w", err)
 	}
 	plain, err := withoutMacros()
 	if err != nil {
-		return nil, fmt.Errorf("CEL has no environment: %w", err)
+		return nil, fmt.Errorf("creating the environment of CEL: %w", err)
 	}
 	parsed, issues := plain.Parse(expression)
 	if issues.Err() == nil {

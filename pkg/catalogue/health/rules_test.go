@@ -47,14 +47,14 @@ func TestRules(t *testing.T) {
 		says   string
 	}{
 		"healthy":         {v1.HealthRule{Healthy: `self.status.phase == "Ready"`}, "", status.CurrentStatus, ""},
-		"not healthy":     {v1.HealthRule{Healthy: `self.status.phase == "Done"`}, "", status.InProgressStatus, `expression healthy is false: self.status.phase == "Done"`},
-		"failed":          {v1.HealthRule{Healthy: `true`, Failed: `self.status.phase == "Ready"`}, "", status.FailedStatus, "failed is true"},
+		"not healthy":     {v1.HealthRule{Healthy: `self.status.phase == "Done"`}, "", status.InProgressStatus, `expression "healthy" is false: self.status.phase == "Done"`},
+		"failed":          {v1.HealthRule{Healthy: `true`, Failed: `self.status.phase == "Ready"`}, "", status.FailedStatus, `"failed" is true`},
 		"a list":          {v1.HealthRule{Healthy: `self.status.conditions.exists(c, c.type == "Ready" && c.status == "True")`}, "", status.CurrentStatus, ""},
 		"not failed":      {v1.HealthRule{Healthy: `true`, Failed: `self.status.phase == "Broken"`}, "", status.CurrentStatus, ""},
 		"missing":         {v1.HealthRule{Healthy: `self.status.other.state == "Ready"`}, "", status.InProgressStatus, `it has no field "other" yet`},
 		"missing in list": {v1.HealthRule{Healthy: `self.status.empty[0] == 1`}, "", status.InProgressStatus, `it has no item "0" yet`},
 		"missing, failed": {v1.HealthRule{Healthy: `true`, Failed: `self.status.other == 1`}, "", status.CurrentStatus, ""},
-		"null":            {v1.HealthRule{Healthy: `self.status.nothing == "Ready"`}, "", status.InProgressStatus, "healthy is false"},
+		"null":            {v1.HealthRule{Healthy: `self.status.nothing == "Ready"`}, "", status.InProgressStatus, `"healthy" is false`},
 		"optional":        {v1.HealthRule{Healthy: `self.?status.?other.orValue("Ready") == "Ready"`}, "", status.CurrentStatus, ""},
 		"goes": {
 			v1.HealthRule{Healthy: `true`, Failed: `true`}, "", status.InProgressStatus, "it is being deleted",
@@ -62,16 +62,16 @@ func TestRules(t *testing.T) {
 		"a value of the spec": {
 			v1.HealthRule{Healthy: `timestamp(self.spec.password) < timestamp("2026-01-01T00:00:00Z")`}, "", RuleFailed, "values that it can't use",
 		},
-		"a field that the spec names": {v1.HealthRule{Healthy: `self.status[self.spec.password] == 1`}, "", status.InProgressStatus, "it has no field that it reads yet"},
+		"a field that the spec names": {v1.HealthRule{Healthy: `self.status[self.spec.password] == 1`}, "", status.InProgressStatus, "it has no field that the expression reads yet"},
 		"not a bool":                  {v1.HealthRule{Healthy: `self.status.phase`}, "", RuleFailed, "its result is not a bool"},
 		"wrong types":                 {v1.HealthRule{Healthy: `self.status.phase > 1`}, "", RuleFailed, "no such overload"},
 		"behind":                      {v1.HealthRule{Healthy: `true`, Failed: `true`}, "observedGeneration: 2", status.InProgressStatus, "its controller has seen generation 2 of 3"},
 		"message":                     {v1.HealthRule{Healthy: `false`, Message: `"backup " + self.status.backup`}, "", status.InProgressStatus, "backup done <b>"},
-		"message of spec":             {v1.HealthRule{Healthy: `false`, Message: `self.spec.password`}, "", status.InProgressStatus, "expression healthy is false"},
+		"message of spec":             {v1.HealthRule{Healthy: `false`, Message: `self.spec.password`}, "", status.InProgressStatus, `expression "healthy" is false`},
 		"message of annotations": {
-			v1.HealthRule{Healthy: `false`, Message: `self.metadata.annotations.copy`}, "", status.InProgressStatus, "expression healthy is false",
+			v1.HealthRule{Healthy: `false`, Message: `self.metadata.annotations.copy`}, "", status.InProgressStatus, `expression "healthy" is false`,
 		},
-		"a message of no text": {v1.HealthRule{Healthy: `false`, Message: `self.status.empty`}, "", status.InProgressStatus, "expression healthy is false"},
+		"a message of no text": {v1.HealthRule{Healthy: `false`, Message: `self.status.empty`}, "", status.InProgressStatus, `expression "healthy" is false`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			about := object(t, database)

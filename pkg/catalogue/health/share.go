@@ -43,5 +43,5 @@ func (s *share) pay(took time.Duration) {
 }
 
 var errShareSpent = &shownError{fmt.Sprintf(
-	"the health rules for this cluster took more than %s, and since then more than 1/%d of the time: make them read less",
+	"the health rules for this cluster used up their budget of %s, which refills at 1/%d of the elapsed time: make them read less",
 	shareAtOnce, sharePart)}

@@ -27,7 +27,7 @@ func TestRulesOfAClusterHaveAShareOfTheTime(t *testing.T) {
 		switch state, words := evaluate("bomber"); {
 		case state == status.CurrentStatus:
 			evaluated++
-		case !strings.Contains(words, "the health rules for this cluster took more than 1s"):
+		case !strings.Contains(words, "the health rules for this cluster used up their budget of 1s"):
 			t.Fatalf("it is %s (%s)", state, words)
 		}
 	}

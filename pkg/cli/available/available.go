@@ -12,7 +12,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/serve/view"
 )
 
-const example = `  # What a cluster is offered, and what does not fit
+const example = `  # The add-ons that a cluster is offered, and the reasons why others do not fit
   kubectl addons available --cluster 47s2ddlfgj
 
   # Names only

@@ -55,7 +55,7 @@ type Endpoint struct {
 // Find finds the endpoint of a seed. Errors: ExitUsage for --as, ExitUnreachable if the seed does not say where the endpoint is.
 func Find(ctx context.Context, seed *cli.Platform) (*Endpoint, error) {
 	if as := seed.Config.Impersonate; as.UserName != "" || as.UID != "" || len(as.Groups) > 0 {
-		return nil, cli.Fail(cli.ExitUsage, "leave out --as, --as-group and --as-uid", "the query endpoint answers for its caller only")
+		return nil, cli.Fail(cli.ExitUsage, "leave out --as, --as-group and --as-uid", "the query endpoint does not support impersonation")
 	}
 	found := &corev1.ConfigMap{}
 	err := seed.Get(ctx, client.ObjectKey{Namespace: metav1.NamespacePublic, Name: v1.ConfigMapQuery}, found)
@@ -152,7 +152,7 @@ func (e *Endpoint) failed(what string, err error) {
 func (e *Endpoint) callURL(ctx context.Context, asked Question) (answer, error) {
 	at, err := url.Parse(e.at[v1.QueryURL])
 	if err != nil || at.Scheme != "https" {
-		return answer{}, errors.New("it is no https URL")
+		return answer{}, errors.New("it is not an https URL")
 	}
 	return e.send(ctx, way{base: at}, asked)
 }

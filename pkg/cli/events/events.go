@@ -11,7 +11,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/serve/view"
 )
 
-const example = `  # Of all installations of a cluster, the newest first
+const example = `  # Events of all installations of a cluster, the newest first
   kubectl addons events --cluster 47s2ddlfgj`
 
 // Command makes the command.
@@ -43,7 +43,7 @@ func Command(tool *cli.Tool) *cobra.Command {
 			found[i].SetGroupVersionKind(eventsv1.SchemeGroupVersion.WithKind("Event"))
 		}
 		if len(found) == 0 {
-			answer.Notes = append(answer.Notes, "no events: API servers keep them for an hour, unless they are set up otherwise")
+			answer.Notes = append(answer.Notes, "no events: API servers keep events for an hour, unless configured otherwise")
 		}
 		return answer, err
 	})

@@ -13,13 +13,13 @@ import (
 	"github.com/trellis-addons/trellis/pkg/serve/view"
 )
 
-const example = `  # What is applied, and the last changes
+const example = `  # The applied version, and the last changes
   kubectl addons history prometheus --cluster 47s2ddlfgj`
 
 // Command makes the command.
 func Command(tool *cli.Tool) *cobra.Command {
 	command := &cobra.Command{
-		Use: "history NAME", Short: "Show what an installation applied, and its last changes in the user cluster", Example: example,
+		Use: "history NAME", Short: "Show the applied version of an installation, and its last changes in the user cluster", Example: example,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: tool.Completes(1, tool.InstallationNames),
 		Annotations:       cli.Needs("get addoninstallations", "list events.events.k8s.io", "get addoncatalogues with --cluster"),

@@ -50,7 +50,7 @@ func command(tool *cli.Tool, asked *check) *cobra.Command {
 			"get addoncatalogues with --cluster"),
 	}
 	tool.ClusterFlag(command)
-	command.Flags().BoolVarP(&everywhere, "all-namespaces", "A", false, "list those of all clusters")
+	command.Flags().BoolVarP(&everywhere, "all-namespaces", "A", false, "list the sources of all clusters")
 	command.MarkFlagsMutuallyExclusive("cluster", "all-namespaces")
 	flags := command.Flags()
 	flags.StringArrayVar(&asked.mirrors, "check", nil, "`MIRROR` of all registries, or REGISTRY=MIRROR; repeatable")

@@ -17,13 +17,13 @@ import (
 	"github.com/trellis-addons/trellis/pkg/clusters/target"
 )
 
-const example = `  # The newest version that fits, after a question
+const example = `  # Install the newest version that fits, after a confirmation
   kubectl addons install prometheus --cluster 47s2ddlfgj
 
-  # A range, with values, without a question, until it is Ready
+  # Install the newest version of a range, with values, without a confirmation, and wait until it is Ready
   kubectl addons install prometheus@1.x --cluster 47s2ddlfgj --set replicas=2 --values prometheus.yaml --yes --wait
 
-  # The object for git; nothing is written
+  # Print the object for git; nothing is written
   kubectl addons install prometheus@1.2.0 --cluster 47s2ddlfgj --dry-run=client -o yaml`
 
 type options struct {
@@ -45,7 +45,7 @@ func Command(tool *cli.Tool) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "install ADDON[@VERSION|@RANGE]",
 		Short: "Install an add-on in a cluster",
-		Long: "Install an add-on in a cluster. It is checked against what the cluster is offered, and by admission, before it is written.\n\n" +
+		Long: "Install an add-on in a cluster, after checks against the cluster's available catalogue and by admission.\n\n" +
 			"It shows what it will create, with a preview of the objects, and asks; without a terminal, --yes is required.",
 		Example: example, Args: cobra.ExactArgs(1), ValidArgsFunction: tool.Completes(1, tool.AddonNames),
 		Annotations: cli.Needs("get addoncatalogues", "get,create addoninstallations", cli.WaitNeeds),

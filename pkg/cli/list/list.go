@@ -14,10 +14,10 @@ import (
 	"github.com/trellis-addons/trellis/pkg/serve/view"
 )
 
-const example = `  # Of a cluster
+const example = `  # The installations of a cluster
   kubectl addons list --cluster 47s2ddlfgj
 
-  # Of all clusters: those that fail, with their messages
+  # The installations of all clusters that fail, with their messages
   kubectl addons list -A --state Failing -o wide
 
   # The installed version of an add-on on each cluster
@@ -35,13 +35,13 @@ func Command(tool *cli.Tool) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "list",
 		Short: "List the installations of a cluster, a namespace or all clusters",
-		Long: "List installations: of the cluster of --cluster, else of the namespace of -n or of the context, else of all clusters.\n\n" +
+		Long: "List the installations of the cluster in --cluster, or of the namespace in -n or in the context, or of all clusters.\n\n" +
 			"State is Ready, UnderWay (nothing to do), Failing (a user must act) or Unknown (the cluster does not answer).",
 		Aliases: []string{"ls"}, Example: example, Args: o.check, ValidArgsFunction: cobra.NoFileCompletions,
 		Annotations: cli.Needs("list addoninstallations", "get addoncatalogues with --cluster"),
 	}
 	tool.ClusterFlag(command)
-	command.Flags().BoolVarP(&o.everywhere, "all-namespaces", "A", false, "list those of all clusters")
+	command.Flags().BoolVarP(&o.everywhere, "all-namespaces", "A", false, "list the installations of all clusters")
 	command.Flags().StringVar(&o.addon, "addon", "", "only those of this add-on")
 	command.Flags().StringVar(&o.state, "state", "", "only those in this state: "+strings.Join(view.States, ", "))
 	_ = command.RegisterFlagCompletionFunc("addon", tool.Completes(0, tool.AddonNames))

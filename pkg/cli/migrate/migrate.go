@@ -22,13 +22,13 @@ import (
 	"github.com/trellis-addons/trellis/pkg/serve/view"
 )
 
-const example = `  # What would become an installation, and what would not
+const example = `  # Show which add-ons would become installations, and which would not
   kubectl addons migrate --cluster 47s2ddlfgj --user-kubeconfig user.yaml
 
-  # The same as YAML, for git
+  # Print the same plan as YAML, for git
   kubectl addons migrate --cluster 47s2ddlfgj --user-kubeconfig user.yaml -o yaml
 
-  # Create the installations, after a question; chart kube-prometheus-stack is add-on monitoring
+  # Create the installations, after a confirmation; chart kube-prometheus-stack is add-on monitoring
   kubectl addons migrate --cluster 47s2ddlfgj --user-kubeconfig user.yaml --map kube-prometheus-stack=monitoring --apply`
 
 type options struct {
@@ -45,7 +45,7 @@ func Command(tool *cli.Tool) *cobra.Command {
 	o := &options{Tool: tool}
 	command := &cobra.Command{
 		Use:   "migrate --cluster CLUSTER",
-		Short: "Plan and create installations of what KKP, Helm or Flux installed in a cluster",
+		Short: "Plan and create installations for add-ons that KKP, Helm or Flux installed in a cluster",
 		Long: "Plan AddonInstallations for KKP's Addons and ApplicationInstallations and for Helm releases of a cluster, and create them with " +
 			"--apply. They have annotation adopt: objects and releases are adopted as they are, and nothing is deleted or recreated.\n\n" +
 			"Releases of Flux and of Cluster API's add-on provider for Helm are planned as YAML only. Without --user-kubeconfig only objects " +

@@ -21,7 +21,7 @@ func Diff(tool *cli.Tool) *cobra.Command {
 		Use: "diff NAME|ADDON", Short: "Show what a reconciliation would change, compared with what is applied",
 		Long: "Show what a reconciliation of an installation would change, compared with what was applied last. Only with --live\n" +
 			"the cluster is asked: it checks what would be written. Exit code 1: something differs, or would not be applied.",
-		Example: `  # Which leaves of which objects would change
+		Example: `  # Which fields of which objects would change
   kubectl addons diff prometheus --cluster 47s2ddlfgj
 
   # Would the cluster accept them?
@@ -39,7 +39,7 @@ func Render(tool *cli.Tool) *cobra.Command {
 	var given cli.Given
 	command := shows(tool, &cobra.Command{
 		Use: "render NAME|ADDON[@VERSION|@RANGE]", Short: "Show the objects that an installation would have",
-		Long: "Show the objects that an installation would have: one that exists, or one of an add-on that is not installed. Leaves are shown\n" +
+		Long: "Show the objects that an installation would have: one that exists, or one of an add-on that is not installed. Fields are shown\n" +
 			"of objects that are new, and where they differ from what was applied last. Nothing is written.",
 		Example: `  # All objects of an add-on, before it is installed
   kubectl addons render prometheus@1.x --cluster 47s2ddlfgj --set replicas=2`,
@@ -53,12 +53,12 @@ func Render(tool *cli.Tool) *cobra.Command {
 	return command
 }
 
-// Values makes the command that shows the values in force.
+// Values makes the command that shows the merged values.
 func Values(tool *cli.Tool) *cobra.Command {
 	withOrigins := false
 	command := shows(tool, &cobra.Command{
-		Use: "values NAME|ADDON", Short: "Show the values in force of an installation, with their origins",
-		Long: "Show the values that a reconciliation of an installation uses: those of the add-on, of its form, and of the installation, merged.",
+		Use: "values NAME|ADDON", Short: "Show the merged values of an installation, with their origins",
+		Long: "Show the merged values that a reconciliation uses: from the add-on, from its form, and from the installation.",
 		Example: `  # Which layer does each value come from?
   kubectl addons values prometheus --cluster 47s2ddlfgj --origin`,
 		Annotations: cli.Needs(needs...),

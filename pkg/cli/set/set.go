@@ -12,21 +12,21 @@ import (
 	"github.com/trellis-addons/trellis/pkg/serve/view"
 )
 
-const exampleShow = `  # Groups, outstanding changes and failing clusters of a set
+const exampleShow = `  # Groups, pending changes and failing clusters of a set
   kubectl addons set show monitoring -n kubermatic`
 
 // Command makes the command with its verbs.
 func Command(tool *cli.Tool) *cobra.Command {
 	command := &cobra.Command{
 		Use: "set", Short: "Show, preview, approve, pause and resume AddonSets",
-		Long: "Show AddonSets: on the master the sets themselves, over all seeds, and on a seed its copies of them.",
+		Long: "Show AddonSets. On the master, show the sets themselves, with all seeds. On a seed, show its copies of the sets.",
 	}
 	listing := &cobra.Command{
 		Use: "list", Short: "List AddonSets", Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
 		Annotations: cli.Needs("list addonsets"),
 	}
 	showing := &cobra.Command{
-		Use: "show NAME", Short: "Show the groups of an AddonSet, what is outstanding, and clusters that are not current",
+		Use: "show NAME", Short: "Show the groups of an AddonSet, changes that wait, and clusters that are not up to date",
 		Example: exampleShow, Args: cobra.ExactArgs(1), ValidArgsFunction: tool.Completes(1, tool.SetNames),
 		Annotations: cli.Needs("list addonsets"),
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/cli"
 )
 
-const approveExample = `  # Open the group that waits
+const approveExample = `  # Approve the group that waits
   kubectl addons set approve monitoring
 
   # Approve the removals that wait
@@ -33,7 +33,7 @@ var writeNeeds = []string{"get,patch addonsets on the master", "list addonsets o
 func writing(tool *cli.Tool) []*cobra.Command {
 	return []*cobra.Command{
 		approve(tool),
-		pausing(tool, true, &cobra.Command{Use: "pause SET", Short: "Stop a set: it writes nothing, not even in new clusters"}),
+		pausing(tool, true, &cobra.Command{Use: "pause SET", Short: "Pause a set: it writes nothing, not even in new clusters"}),
 		pausing(tool, false, &cobra.Command{Use: "resume SET", Short: "Continue a paused set"}),
 	}
 }
@@ -42,15 +42,15 @@ func approve(tool *cli.Tool) *cobra.Command {
 	o := &approval{Tool: tool}
 	command := &cobra.Command{
 		Use:   "approve SET",
-		Short: "Open a group of a set, or approve its removals",
-		Long: "Open a group of a set that waits for an approval, and all groups before it, for the revision that is shown. With --removal: " +
+		Short: "Approve a waiting group of a set, or the removals of the set",
+		Long: "Approve a group of a set that waits for approval, and all groups before it, for the shown revision. With --removal, " +
 			"approve the removals that wait, exactly those that are shown.",
 		Example: approveExample, Args: cobra.ExactArgs(1), ValidArgsFunction: tool.Completes(1, tool.SetNames),
 		Annotations: cli.Needs(writeNeeds...),
 		RunE:        func(command *cobra.Command, arguments []string) error { return o.run(command.Context(), arguments[0]) },
 	}
 	o.consent.Flag(command)
-	command.Flags().StringVar(&o.group, "group", "", "the group; default: the first that waits for an approval")
+	command.Flags().StringVar(&o.group, "group", "", "the group; default: the first that waits for approval")
 	command.Flags().BoolVar(&o.removal, "removal", false, "approve removals")
 	command.MarkFlagsMutuallyExclusive("group", "removal")
 	return command
@@ -65,7 +65,7 @@ func (o *approval) run(ctx context.Context, name string) error {
 		return err
 	}
 	if set.Status.ObservedGeneration < set.Generation {
-		return cli.Fail(cli.ExitNo, "run the command again in a moment", "the status of set %q does not describe its last edit yet", name)
+		return cli.Fail(cli.ExitNo, "run the command again in a moment", "the status of set %q does not include its last change yet", name)
 	}
 	asked := o.open
 	if o.removal {
@@ -76,7 +76,7 @@ func (o *approval) run(ctx context.Context, name string) error {
 		return err
 	}
 	if set.Annotations[key] == value {
-		o.Done(set, "unchanged: it is approved")
+		o.Done(set, "unchanged: it is approved already")
 		return nil
 	}
 	if err := o.consent.Ask(ctx, o.Tool, facts, "Approve this?"); err != nil {
@@ -100,9 +100,9 @@ func (o *approval) open(set *v1.AddonSet) (key, value string, facts []string, er
 	case o.group != "" && !slices.Contains(names, o.group):
 		return "", "", nil, cli.Fail(cli.ExitNotFound, "there are "+text.Names(names, 5), "set %q has no group %q", set.Name, o.group)
 	case at < 0 && set.Status.Removal != nil:
-		return "", "", nil, cli.Fail(cli.ExitNo, "add --removal for the removals that wait", "no group of set %q waits for an approval", set.Name)
+		return "", "", nil, cli.Fail(cli.ExitNo, "add --removal for the removals that wait", "no group of set %q waits for approval", set.Name)
 	case at < 0:
-		return "", "", nil, cli.Fail(cli.ExitNo, "", "no group of set %q waits for an approval", set.Name)
+		return "", "", nil, cli.Fail(cli.ExitNo, "", "no group of set %q waits for approval", set.Name)
 	case set.Status.Revision == "":
 		return "", "", nil, cli.Fail(cli.ExitNo, "run the command again in a moment", "set %q has no revision yet", set.Name)
 	}
@@ -130,16 +130,16 @@ func pending(change v1.PendingChange) string {
 func removals(set *v1.AddonSet) (key, value string, facts []string, err error) {
 	waiting := set.Status.Removal
 	if waiting == nil || waiting.Word == "" {
-		return "", "", nil, cli.Fail(cli.ExitNo, "", "no removal of set %q waits for an approval", set.Name)
+		return "", "", nil, cli.Fail(cli.ExitNo, "", "no removal of set %q waits for approval", set.Name)
 	}
-	return v1.AnnotationRemovalApproved, waiting.Word, []string{fmt.Sprintf("AddonSet %q: the removal of %s, as spec.removal says, in %s",
+	return v1.AnnotationRemovalApproved, waiting.Word, []string{fmt.Sprintf("AddonSet %q removes %s, as spec.removal says, in %s",
 		set.Name, text.Count(int(waiting.Count), "installation"), text.Names(waiting.Clusters, 10))}, nil
 }
 
 func pausing(tool *cli.Tool, paused bool, made *cobra.Command) *cobra.Command {
-	done, already := "resumed", "unchanged: it is not paused"
+	done, already := "resumed", "unchanged: it was not paused"
 	if paused {
-		done, already = "paused", "unchanged: it is paused"
+		done, already = "paused", "unchanged: it is paused already"
 	}
 	made.Args, made.Annotations = cobra.ExactArgs(1), cli.Needs(writeNeeds...)
 	made.ValidArgsFunction = tool.Completes(1, tool.SetNames)

@@ -23,7 +23,7 @@ import (
 const example = `  # The conditions of an installation, and what to do
   kubectl addons status prometheus --cluster 47s2ddlfgj
 
-  # All changes in a cluster, a line each, until interrupted
+  # Print a line for each change in a cluster, until interrupted
   kubectl addons status --cluster 47s2ddlfgj --watch`
 
 // rest is the time between two watches, so that a server that ends each at once is not flooded.

@@ -19,7 +19,7 @@ import (
 // Pause makes the command that stops the work on an installation.
 func Pause(tool *cli.Tool) *cobra.Command {
 	return pausing(tool, true, &cobra.Command{
-		Use: "pause NAME", Short: "Stop all work on an installation except its removal",
+		Use: "pause NAME", Short: "Pause an installation: Trellis does nothing for it except its removal",
 		Example: "  kubectl addons pause prometheus --cluster 47s2ddlfgj",
 	})
 }
@@ -33,9 +33,9 @@ func Resume(tool *cli.Tool) *cobra.Command {
 }
 
 func pausing(tool *cli.Tool, paused bool, command *cobra.Command) *cobra.Command {
-	done, already := "resumed", "unchanged: it is not paused"
+	done, already := "resumed", "unchanged: it was not paused"
 	if paused {
-		done, already = "paused", "unchanged: it is paused"
+		done, already = "paused", "unchanged: it is paused already"
 	}
 	return tool.Changes(command, func(ctx context.Context, seed *cli.Platform, one *v1.AddonInstallation) error {
 		if one.Spec.CoreAddon { // sets allow it
@@ -53,9 +53,10 @@ func pausing(tool *cli.Tool, paused bool, command *cobra.Command) *cobra.Command
 func Reconcile(tool *cli.Tool) *cobra.Command {
 	var wait cli.Wait
 	command := &cobra.Command{
-		Use: "reconcile NAME", Short: "Reconcile an installation now, past caches and delays",
-		Long: "Reconcile an installation now, past caches and delays, by annotation reconcile-at. It also retries a failed hook and an upgrade " +
-			"that was rolled back, and takes a moved artifact.\n\n--wait ends at once if the installation is Ready already.",
+		Use: "reconcile NAME", Short: "Reconcile an installation now, without caches and delays",
+		Long: "Reconcile an installation now, without caches and delays, by annotation reconcile-at. It also retries a failed hook and an " +
+			"upgrade that was rolled back, and applies new content that the source has under the same reference.\n\n" +
+			"If the installation is Ready already, --wait ends at once.",
 		Example: "  # Try again now, after the cause of a failure is gone\n  kubectl addons reconcile prometheus --cluster 47s2ddlfgj --wait",
 	}
 	wait.Flags(command, "it is Ready")
@@ -74,10 +75,10 @@ func Reconcile(tool *cli.Tool) *cobra.Command {
 // Approve makes the command that approves the removal of objects that an installation waits for.
 func Approve(tool *cli.Tool) *cobra.Command {
 	command := &cobra.Command{
-		Use: "approve NAME", Short: "Approve the removal of objects that an installation waits for",
-		Long: "Approve the removal of objects that an installation waits for, by annotation prune-approved: objects that its version no longer " +
-			"has, or all of them if it now renders to nothing. The approval is valid for exactly the objects that are shown.",
-		Example: "  # Show the objects that wait for their removal, and ask\n  kubectl addons approve prometheus --cluster 47s2ddlfgj",
+		Use: "approve NAME", Short: "Approve a removal of objects that waits for approval",
+		Long: "Approve a removal of objects that waits for approval, by annotation prune-approved: objects that the version no longer " +
+			"has, or all objects if the version now renders to nothing. The approval is valid only for the shown objects.",
+		Example: "  # Show the objects whose removal waits, and ask for a confirmation\n  kubectl addons approve prometheus --cluster 47s2ddlfgj",
 	}
 	return annotating(tool, command, "approved", "Approve the removal of these objects?", waiting)
 }
@@ -137,7 +138,7 @@ func waiting(one *v1.AddonInstallation) (answer, error) {
 	if access := reported(one, v1.ConditionAccessReady, v1.ReasonApprovalRequired); access != nil {
 		hint = access.Message // for the admin of the seed, who approves a request of certificates
 	}
-	return answer{}, cli.Fail(cli.ExitNo, hint, "installation %q waits for no approval of a removal", one.Name)
+	return answer{}, cli.Fail(cli.ExitNo, hint, "no removal of installation %q waits for approval", one.Name)
 }
 
 // existing is the adoption, with what the installation reports about objects of others.

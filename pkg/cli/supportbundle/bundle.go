@@ -187,7 +187,7 @@ func tail(from io.Reader, kept, read int) ([]byte, error) {
 // write writes the bundle, contents.txt first.
 func (b *bundle) write(to io.Writer, now time.Time) error {
 	var contents bytes.Buffer
-	fmt.Fprintln(&contents, "In this bundle, with sizes in bytes. Values are replaced by \"***\", and Secrets are not read:")
+	fmt.Fprintln(&contents, "Files in this bundle, with sizes in bytes. Values are replaced by \"***\", and Secrets are not read:")
 	for _, one := range b.files {
 		fmt.Fprintf(&contents, "  %s %d\n", one.name, len(one.content))
 	}

@@ -18,10 +18,10 @@ import (
 	"github.com/trellis-addons/trellis/pkg/clusters/target"
 )
 
-const example = `  # Of a seed, or of the master
+const example = `  # A bundle of a seed, or of the master
   kubectl addons support-bundle
 
-  # Only about one cluster
+  # A bundle about one cluster only
   kubectl addons support-bundle --cluster 47s2ddlfgj -f support.tar.gz`
 
 type options struct {
@@ -33,8 +33,8 @@ type options struct {
 func Command(tool *cli.Tool) *cobra.Command {
 	o := &options{Tool: tool}
 	command := &cobra.Command{
-		Use: "support-bundle", Short: "Collect what helps to find a fault, without values and Secrets, in a file",
-		Long: "Collect catalogues, installations, sets, events, and the managers' Deployments and logs in a file for a person who helps.\n\n" +
+		Use: "support-bundle", Short: "Collect data for support in a file, without values and Secrets",
+		Long: "Collect catalogues, installations, sets, events, and the managers' Deployments and logs in a file for support.\n\n" +
 			"It reads no Secrets. Values are replaced, and their paths stay. File contents.txt in it lists what is in it, and what was left " +
 			"out, for example since a right is missing. Look through it before you pass it on: names, addresses and logs are not replaced.",
 		Example: example, Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,

@@ -13,13 +13,13 @@ import (
 	"github.com/trellis-addons/trellis/pkg/cli"
 )
 
-const example = `  # Remove an add-on and its objects, after a question
+const example = `  # Remove an add-on and its objects, after a confirmation
   kubectl addons uninstall prometheus --cluster 47s2ddlfgj
 
-  # Leave its objects in the cluster
+  # Remove an installation, and leave its objects in the cluster
   kubectl addons uninstall prometheus --cluster 47s2ddlfgj --orphan --yes
 
-  # Remove an add-on from all clusters of the seed, after a question
+  # Remove an add-on from all clusters of the seed, after a confirmation
   kubectl addons uninstall prometheus --all-clusters`
 
 type options struct {
@@ -37,7 +37,7 @@ func Command(tool *cli.Tool) *cobra.Command {
 		Use:   "uninstall NAME...",
 		Short: "Remove installations, with their objects in the cluster",
 		Long: "Remove installations, with the objects that they applied to the cluster, unless --orphan leaves these there. " +
-			"With --all-clusters, names are those of add-ons, and core installations and those of sets stay.",
+			"With --all-clusters, each NAME is an add-on; core installations and installations of sets stay.",
 		Aliases: []string{"delete"}, Example: example, Args: cobra.MinimumNArgs(1),
 		ValidArgsFunction: tool.Completes(0, tool.InstallationNames),
 		Annotations: cli.Needs("get,delete addoninstallations", "patch addoninstallations with --orphan or --skip-hooks",
@@ -47,8 +47,8 @@ func Command(tool *cli.Tool) *cobra.Command {
 	tool.ClusterFlag(command)
 	o.consent.Flag(command)
 	o.wait.Flags(command, "they are gone")
-	command.Flags().BoolVar(&o.orphan, "orphan", false, "leave all objects in the cluster; no hook runs")
-	command.Flags().BoolVar(&o.skipHooks, "skip-hooks", false, "run no hooks of the removal")
+	command.Flags().BoolVar(&o.orphan, "orphan", false, "leave all objects in the cluster, and run no hooks")
+	command.Flags().BoolVar(&o.skipHooks, "skip-hooks", false, "do not run the hooks of the removal")
 	command.Flags().BoolVar(&o.allClusters, "all-clusters", false, "remove all installations of the named add-ons on this seed")
 	command.MarkFlagsMutuallyExclusive("cluster", "all-clusters")
 	return command

@@ -18,13 +18,13 @@ import (
 	"github.com/trellis-addons/trellis/pkg/cli/endpoint"
 )
 
-const example = `  # To a version, after a question
+const example = `  # Upgrade to a version, after a confirmation
   kubectl addons upgrade prometheus --cluster 47s2ddlfgj --version 2.0.0
 
-  # One value; all others stay
+  # Change one value; all others stay
   kubectl addons upgrade prometheus --cluster 47s2ddlfgj --set replicas=3 --yes --wait
 
-  # These values only
+  # Replace all values
   kubectl addons upgrade prometheus --cluster 47s2ddlfgj --reset-values --values prometheus.yaml`
 
 type options struct {
@@ -47,7 +47,7 @@ func Command(tool *cli.Tool) *cobra.Command {
 		Short: "Change the version or the values of an installation",
 		Long: "Change the version or the values of an installation. The present values stay, except for those that --values and --set " +
 			"replace; with --reset-values none stays.\n\n" +
-			"It shows what changes, with a preview of the objects, and asks; without a terminal, --yes is required. It refuses if nothing changes.",
+			"It shows what changes, with a preview of the objects, and asks; without a terminal, --yes is required. If nothing changes, it fails.",
 		Example: example, Annotations: cli.Needs("get addoncatalogues with --version"),
 	}
 	o.given.Flags(command)
@@ -58,7 +58,7 @@ func Command(tool *cli.Tool) *cobra.Command {
 	flags.StringVar(&o.version, "version", "", "version or range; empty: the newest that fits; default: as before")
 	flags.BoolVar(&o.reset, "reset-values", false, "drop the present values")
 	flags.BoolVar(&o.reuse, "reuse-values", false, "keep the present values, and merge the given ones; this is the default")
-	flags.BoolVar(&o.allowsToLower, "allow-downgrade", false, "allow a lower version, by an annotation that stays")
+	flags.BoolVar(&o.allowsToLower, "allow-downgrade", false, "allow a lower version, by an annotation that stays on the installation")
 	command.MarkFlagsMutuallyExclusive("reset-values", "reuse-values")
 	return tool.Changes(command, o.run, func() error {
 		o.setsVersion = flags.Changed("version")
@@ -110,7 +110,7 @@ func (o *options) change(present *v1.AddonInstallation) (change, error) {
 		o.changeVersion(present, &made)
 	}
 	if o.allowsToLower && present.Annotations[v1.AnnotationAllowDowngrade] != "true" {
-		if err := cli.CheckOwned(present, "allowed a lower version"); err != nil {
+		if err := cli.CheckOwned(present, "changed to allow a lower version"); err != nil {
 			return made, err
 		}
 		if len(present.Annotations) == 0 {

@@ -21,7 +21,7 @@ func Command(tool *cli.Tool) *cobra.Command {
 	to := ""
 	command := &cobra.Command{
 		Use: "upgrade-check --to VERSION", Short: "Show which add-ons of a cluster an upgrade of Kubernetes would break",
-		Long: "Show what an upgrade of Kubernetes would do to the installations of a cluster: Keeps, Moves, Breaks or Unknown. Exit code 1:\n" +
+		Long: "Show the effect of an upgrade of Kubernetes on each installation of a cluster: Keeps, Moves, Breaks or Unknown. Exit code 1:\n" +
 			"an installation breaks. Nothing is changed.",
 		Example: example, Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
 		Annotations: cli.Needs("list addoninstallations", "list addoncatalogues", "get addoncatalogues with --cluster"),

@@ -69,7 +69,7 @@ func HeldBy(finalizers []string) string {
 	if len(finalizers) == 0 {
 		return ""
 	}
-	return "; held by finalizer " + CutText(names.String())
+	return "; blocked by finalizer " + CutText(names.String())
 }
 
 // IsKindTrouble says that the server behind an APIService or a conversion webhook is down.

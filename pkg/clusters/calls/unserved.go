@@ -42,7 +42,7 @@ func Unserved(served Served, wanted schema.GroupVersionKind) string {
 	case isVersion:
 		return fmt.Sprintf("the user cluster serves no kind %q in %s: correct the kind, or install its CRD or API server", wanted.Kind, version)
 	}
-	return fmt.Sprintf("the user cluster does not serve %s: install the CRD or API server of the kind, the object is applied then", version)
+	return fmt.Sprintf("the user cluster does not serve %s: install the CRD or API server of the kind; the object is applied then", version)
 }
 
 // maxVersions is how many versions a message names.

@@ -28,10 +28,10 @@ func TestUnserved(t *testing.T) {
 		{all, "cert-manager.io", "v1", "Issuer", `the user cluster serves no kind "Issuer" in cert-manager.io/v1: correct the kind, or install its CRD or API server`},
 		{all, "autoscaling", "v2beta1", "HorizontalPodAutoscaler",
 			`the user cluster serves HorizontalPodAutoscaler in autoscaling/v1, autoscaling/v2, and not in autoscaling/v2beta1: change its apiVersion`},
-		{all, "extensions", "v1beta1", "Deployment", `the user cluster does not serve extensions/v1beta1: install the CRD or API server of the kind, the object is applied then`},
-		{all, "shop.example.com", "v1", "Pod", `the user cluster does not serve shop.example.com/v1: install the CRD or API server of the kind, the object is applied then`},
+		{all, "extensions", "v1beta1", "Deployment", `the user cluster does not serve extensions/v1beta1: install the CRD or API server of the kind; the object is applied then`},
+		{all, "shop.example.com", "v1", "Pod", `the user cluster does not serve shop.example.com/v1: install the CRD or API server of the kind; the object is applied then`},
 		{all, "", "v2", "Pod", `the user cluster serves Pod in v1, and not in v2: change its apiVersion`},
-		{nil, "shop.example.com", "v1", "Pod", `the user cluster does not serve shop.example.com/v1: install the CRD or API server of the kind, the object is applied then`},
+		{nil, "shop.example.com", "v1", "Pod", `the user cluster does not serve shop.example.com/v1: install the CRD or API server of the kind; the object is applied then`},
 		{served{"", "/", "v1/", "//"}, "", "v1", "Pod", `the user cluster serves no kind "Pod" in v1: correct the kind, or install its CRD or API server`},
 	} {
 		if got := calls.Unserved(test.of, schema.GroupVersionKind{Group: test.group, Version: test.version, Kind: test.kind}); got != test.want {

@@ -131,9 +131,9 @@ func checkToleration(written any) error {
 	_, isNumber := seconds.(int64)
 	switch {
 	case !slices.Contains(effects, texts["effect"]):
-		return fmt.Errorf("effect: it is one of NoSchedule, PreferNoSchedule, NoExecute, or absent")
+		return fmt.Errorf("effect: use NoSchedule, PreferNoSchedule or NoExecute, or leave it out")
 	case hasSeconds && (!isNumber || texts["effect"] != string(corev1.TaintEffectNoExecute)):
-		return fmt.Errorf("tolerationSeconds: it is a whole number, for effect NoExecute")
+		return fmt.Errorf("tolerationSeconds: use a whole number, and only with effect NoExecute")
 	}
 	return nil
 }
@@ -143,13 +143,13 @@ func checkTolerated(key, operator, value string) error {
 	exists := operator == string(corev1.TolerationOpExists)
 	switch {
 	case !exists && operator != "" && operator != string(corev1.TolerationOpEqual):
-		return fmt.Errorf("operator: it is Exists or Equal")
+		return fmt.Errorf("operator: use Exists or Equal")
 	case key == "" && !exists:
 		return fmt.Errorf("key: it is missing, which only operator Exists allows")
 	case key != "" && len(validation.IsQualifiedName(key)) > 0:
 		return fmt.Errorf("key: it is not a valid taint key")
 	case exists && value != "":
-		return fmt.Errorf("value: operator Exists allows none")
+		return fmt.Errorf("value: remove it, since operator Exists allows no value")
 	}
 	if err := checkLabelValue(value); err != nil {
 		return fmt.Errorf("value: %w", err)

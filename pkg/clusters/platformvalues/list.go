@@ -63,7 +63,7 @@ func readItem(written any) (read Item, err error) {
 	}
 	read.values, isMap = content["values"].(map[string]any)
 	if !isMap {
-		return read, fmt.Errorf("values: they are missing, or no map")
+		return read, fmt.Errorf("values: they are missing, or are not a map")
 	}
 	return read, checkValues(read.values)
 }

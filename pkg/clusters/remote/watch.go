@@ -109,7 +109,7 @@ func (c *Client) follow(request *http.Request, body io.Reader, changed func(Chan
 		case errors.Is(err, io.EOF) && len(line) == 0:
 			return nil
 		case errors.Is(err, errLongLine):
-			return c.refuse(request, fmt.Sprintf("a change has more than %d KiB, or all answers together too much", eventBytes>>10))
+			return c.refuse(request, fmt.Sprintf("a change has more than %d KiB, or all answers together are too large", eventBytes>>10))
 		case err != nil: // the connection broke
 			return fmt.Errorf("reading changes: %w", err)
 		}

@@ -53,7 +53,7 @@ func TestClustersOfANamespaceAreOfferedEachTheirOwn(t *testing.T) {
 	w.expectOffer(kkp, "web: 3.0.0 1.0.0")
 	mine, theirs := w.offeredTo(one, 1, 2), w.offeredTo(other, 2, 1)
 	for _, excluded := range theirs.Status.Excluded {
-		if excluded.Reason != v1.ExcludedKKPVersion || excluded.Message != "needs KKP >= 2.30; the cluster is none of KKP" {
+		if excluded.Reason != v1.ExcludedKKPVersion || excluded.Message != "needs KKP >= 2.30; KKP does not manage the cluster" {
 			t.Errorf("excluded is %+v", excluded)
 		}
 	}

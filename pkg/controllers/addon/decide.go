@@ -74,7 +74,7 @@ func (o *offers) decide(on platform) (*catalogue.Availability, error) {
 	}
 	decided, err := catalogue.Available(o.list, about)
 	if err != nil {
-		return nil, fmt.Errorf("deciding for Kubernetes %q: %w", on.k8sVersion, err)
+		return nil, fmt.Errorf("listing the add-ons that fit Kubernetes %q: %w", on.k8sVersion, err)
 	}
 	o.metrics.decisions.Inc()
 	o.byPlatform[on] = &decided

@@ -12,11 +12,11 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	made := &Metrics{
 		decisions: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "trellis_available_decisions_total",
-			Help: "Decisions on what is offered to all clusters of one KKP and Kubernetes version.",
+			Help: "Computed lists of the versions that fit all clusters of one KKP and Kubernetes version.",
 		}),
 		writes: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "trellis_available_writes_total",
-			Help: "Available catalogues that were written because they differed from the decision.",
+			Help: "Available catalogues that were written because they differed from the computed list.",
 		}),
 	}
 	registerer.MustRegister(made.decisions, made.writes)

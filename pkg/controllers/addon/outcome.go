@@ -27,6 +27,6 @@ func logOutcome(ctx context.Context, outcome *loop.Outcome) {
 	case outcome.Is(loop.Waiting) && outcome.Reason == v1.ReasonClusterUnknown:
 		log.FromContext(ctx).Info("the namespace is offered nothing, since it does not belong to exactly one Cluster", "problem", outcome.Message)
 	case outcome.Is(loop.Waiting):
-		log.FromContext(ctx).V(1).Info("a cluster waits", "problem", outcome.Message)
+		log.FromContext(ctx).V(1).Info("the available catalogue is not written yet", "problem", outcome.Message)
 	}
 }

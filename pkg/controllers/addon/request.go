@@ -39,7 +39,7 @@ func (r *Reconciler) request(ctx context.Context, f *facts) *loop.Outcome {
 		return &loop.Outcome{Kind: loop.Done}
 	}
 	if err != nil {
-		return retry(fmt.Errorf("following annotation %s: %w", v1.AnnotationInitialInstallations, err))
+		return retry(fmt.Errorf("creating the installations of annotation %s: %w", v1.AnnotationInitialInstallations, err))
 	}
 	if len(refused.texts) == 0 {
 		return nil

@@ -177,7 +177,7 @@ func setDrifted(f *facts) {
 			newer[0], text.Count(len(newer), "object"), kubermaticv1.AnnotationReconcileAt))
 	case len(drifted) > 0:
 		conditions.True(list, generation, kind, kubermaticv1.ReasonDriftShown, fmt.Sprintf(
-			"%s differs from what was applied (%s in all) and stays so: the strategy is Once",
+			"%s differs from what was applied (%s in all) and is not repaired, since the reconcile strategy is Once",
 			drifted[0], text.Count(len(drifted), "object")))
 	case len(f.run.Repaired) > 0:
 		conditions.False(list, generation, kind, kubermaticv1.ReasonRepaired, repairedText(f.run.Repaired))

@@ -190,11 +190,11 @@ func goingOutcome(f *facts) *loop.Outcome {
 func (f *facts) leftText() string {
 	switch f.deletion {
 	case deletionUnreachable:
-		return "its API server does not answer, so the removed installation's objects are deleted with the cluster or stay"
+		return "its API server does not answer, so the removed installation's objects were not deleted: the cluster's deletion may leave some"
 	case deletionOverdue:
-		return "the installation's objects were not removed in time, and are deleted with the cluster or stay"
+		return "the removed installation's objects were not deleted in time: the cluster's deletion may leave some"
 	case deletionUnreadable:
-		return "the installation's record can't be read, so its objects are deleted with the cluster or stay"
+		return "the removed installation's record can't be read, so its objects were not deleted: the cluster's deletion may leave some"
 	}
 	return ""
 }

@@ -77,7 +77,7 @@ func TestHealthByRules(t *testing.T) {
 	heard.sinceThen()
 	w.offer("judged", kubermaticv1.CatalogueCustom, w.evaluated("1.0.0", mapRule(`self.data.state > 1`, "", "")))
 	w.expectReady(object, kubermaticv1.ReasonRuleFailed, "rule 0", "no such overload")
-	w.expectUnhealthy(object, kubermaticv1.ReasonRuleFailed, "healthy of rule 0")
+	w.expectUnhealthy(object, kubermaticv1.ReasonRuleFailed, `"healthy" of rule 0`)
 	w.offer("judged", kubermaticv1.CatalogueCustom, w.evaluated("1.0.0", nil))
 	w.expectInstalled(object, "1.0.0", "")
 	if written := slices.DeleteFunc(heard.sinceThen(), func(call string) bool { return strings.HasPrefix(call, "GET ") }); len(written) > 0 {
@@ -100,9 +100,9 @@ func TestARuleThatMakesLargeValuesIsNotEvaluated(t *testing.T) {
 	w.offer("judged", kubermaticv1.CatalogueCustom, w.evaluated("1.0.0", bomb))
 	w.publish("other", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
 	object, other := w.install("judged", ""), w.install("other", "")
-	w.expectReady(object, kubermaticv1.ReasonRuleFailed, "healthy of rule 0", "at character", "at most 8 of all")
+	w.expectReady(object, kubermaticv1.ReasonRuleFailed, `"healthy" of rule 0`, "at character", "at most 8 of all")
 	w.expectUnhealthy(object, kubermaticv1.ReasonRuleFailed, "split the rule; correct the rule")
-	w.expectEvent(kubermaticv1.ReasonRuleFailed, object, "healthy of rule 0")
+	w.expectEvent(kubermaticv1.ReasonRuleFailed, object, `"healthy" of rule 0`)
 	w.expectInstalled(other, "1.0.0", "")
 	w.delete(object)
 	expect.Gone(t, w.seed, object)
@@ -158,7 +158,7 @@ func TestHealthByAnObjectOfTheCluster(t *testing.T) {
 	w.expectInstalled(object, "1.0.0", "")
 	w.withdraw("judged")
 	w.say(foreign.Namespace, foreign.Name, "state", "down")
-	w.expectUnhealthy(object, "InProgress", `healthy is false: self.data.state == "up"`)
+	w.expectUnhealthy(object, "InProgress", `"healthy" is false: self.data.state == "up"`)
 }
 
 // TestHealthIsNotWatched fails if objects without health checks are checked, or reported as healthy.

@@ -77,7 +77,7 @@ func (r *Reconciler) inOrder(ctx context.Context, f *facts) *loop.Outcome {
 	case before.Held == installation.HeldByMissing:
 		outcome.Reason = kubermaticv1.ReasonDependencyMissing
 	case isLimited:
-		outcome.Message += fmt.Sprintf("; after %s the installation goes on without waiting", limit.whole)
+		outcome.Message += fmt.Sprintf("; after %s the installation continues without waiting", limit.whole)
 		outcome.Recheck = limit.left
 	}
 	return outcome
@@ -127,7 +127,7 @@ func (r *Reconciler) isOver(ctx context.Context, f *facts, now order, before ins
 			action = "Remove"
 		}
 		r.report(ctx, f, occasion{corev1.EventTypeWarning, kubermaticv1.EventOrderGivenUp, action},
-			fmt.Sprintf("the installation goes on after %s although it %s", limit.whole, orderText(before)))
+			fmt.Sprintf("the installation continues after %s although it %s", limit.whole, orderText(before)))
 	}
 	f.memory.released = now
 	return true

@@ -56,9 +56,9 @@ func (r *Reconciler) pinned(ctx context.Context, f *facts) *loop.Outcome {
 	if f.valuesGone != nil {
 		return f.valuesGone
 	}
-	return f.incompatible(kubermaticv1.ReasonContentGone, fmt.Sprintf("version %q of add-on %q has other content in the catalogue than "+
-		"addonRef.digest names, and the content of that digest was not completely applied: set the digest to the present one, or choose "+
-		"another version",
+	return f.incompatible(kubermaticv1.ReasonContentGone, fmt.Sprintf("version %q of add-on %q has content in the catalogue "+
+		"that does not match addonRef.digest, and content with that digest was never completely applied: set addonRef.digest to the digest "+
+		"in the catalogue, or choose another version",
 		f.onRecord.Version, f.onRecord.Addon))
 }
 
@@ -92,7 +92,7 @@ func (r *Reconciler) artifactGone(f *facts) (revision.Gone, error) {
 	if err != nil || !isAsked {
 		return "", err
 	}
-	f.moved = fmt.Sprintf("the source has %s under the same reference now, and %s is applied: the new content is applied with the next "+
+	f.moved = fmt.Sprintf("the source now has %s under the same reference; %s is applied: the new content is applied with the next "+
 		"change of the installation, or of annotation %s", artifactText(f.snapshot.Revision, f.snapshot.Digest),
 		artifactText(record.Artifact.Revision, record.Artifact.Digest), kubermaticv1.AnnotationReconcileAt)
 	return revision.GoneArtifact, nil

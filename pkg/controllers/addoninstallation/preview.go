@@ -36,8 +36,8 @@ const (
 	mostRehearsed = 200
 )
 
-// Previewer says what installations would become. It takes the steps of a reconciliation up to the one that records something, with
-// dependencies that write nothing (unwritten.go).
+// Previewer computes previews: what installations would become. It takes the steps of a reconciliation up to the one that records
+// something, with dependencies that write nothing (unwritten.go).
 type Previewer struct {
 	reconciler *Reconciler
 	records    Records
@@ -55,8 +55,8 @@ func NewPreviewer(of Dependencies) *Previewer {
 	return &Previewer{New(of), records}
 }
 
-// Preview says what an installation becomes that has this metadata, spec and status. One without a time of creation is new. With isLive,
-// the user cluster checks the objects that would be written.
+// Preview returns the result of an installation with this metadata, spec and status. An installation without a creation time is new.
+// With isLive, the user cluster checks the objects that would be written.
 func (p *Previewer) Preview(
 	ctx context.Context, installation *kubermaticv1.AddonInstallation, isLive bool,
 ) (preview.Preview, error) {

@@ -135,7 +135,7 @@ func (r *Reconciler) compareRendering(ctx context.Context, f *facts, again bool)
 		}
 		fallthrough
 	default:
-		ctrl.LoggerFrom(ctx).Info("the second rendering, which is for comparison, failed", "problem", f.hides().Text(err.Error()))
+		ctrl.LoggerFrom(ctx).Info("the second rendering, for the comparison, failed", "problem", f.hides().Text(err.Error()))
 	}
 	r.warnOfChanges(f, changed)
 }

@@ -15,21 +15,21 @@ func TestWhatGoesOnInWhichState(t *testing.T) {
 		"render":                         "render",
 		"apply objects":                  "apply",
 		"renew [credentials](agents.md)": "access",
-		"update Secrets with credentials in the user cluster":        "secrets",
-		"update copies of the pull Secret":                           "copies",
-		"repair drift":                                               "drift",
-		"take over shared objects of installations that are removed": "inherit",
-		"write the Helm release's Secret":                            "release",
-		"run `post-` hooks":                                          "post-hooks",
-		"watch health":                                               "health",
-		"prune":                                                      "prune",
-		"run deletion hooks, and remove objects":                     "remove",
+		"update Secrets with credentials in the user cluster": "secrets",
+		"update copies of the pull Secret":                    "copies",
+		"repair drift":                                        "drift",
+		"adopt shared objects of removed installations":       "inherit",
+		"write the Helm release's Secret":                     "release",
+		"run `post-` hooks":                                   "post-hooks",
+		"watch health":                                        "health",
+		"prune":                                               "prune",
+		"run deletion hooks, and remove objects":              "remove",
 	}
 	page, err := os.ReadFile("../../../docs/spec/addoninstallation.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, table, _ := strings.Cut(string(page), "### What goes on in which state\n\n")
+	_, table, _ := strings.Cut(string(page), "### What Trellis does in each state\n\n")
 	table, _, _ = strings.Cut(table, "\n\n")
 	rows := strings.Split(table, "\n")
 	states := cells(rows[0])[1:]

@@ -129,7 +129,7 @@ func (r *resolver) selectVersion(of *item, in *place, wanted string, next []stri
 	}
 	if r.set.staged && catalogue.SourceMoves(selected.Version) {
 		return choice{reason: v1.ReasonSourceMoves, message: fmt.Sprintf(
-			"the source of version %q of add-on %q has no fixed content, which can't be staged: name a commit, a tag or a digest",
+			"the source of version %q of add-on %q can change its content, so it can't be rolled out in groups: name a commit, a tag or a digest",
 			selected.Version.Version, of.addon())}
 	}
 	chosen := choice{version: selected.Version.Version, digest: selected.Origin.Content}

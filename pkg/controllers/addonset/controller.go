@@ -50,7 +50,7 @@ type Dependencies struct {
 	Live     cluster.LiveReader
 	Clock    clock.PassiveClock
 	Options  Options
-	// Core returns the figures of the Core set, which another controller carries out: the metrics cover sets of both
+	// Core returns the figures of the Core set, which another controller executes: the metrics cover sets of both
 	// types. Nil if there is none.
 	Core func() (clusters v1.ClusterCounts, reason string, moves int64)
 }

@@ -172,7 +172,7 @@ func (p *plan) blockDependents(of *set, in target.Ref) {
 			}
 			for _, needed := range of.byName[s.item].DependsOn {
 				if missing[string(needed)] {
-					p.block(s.item, v1.ReasonDependencyMissing, fmt.Sprintf("it depends on item %q, %s", needed, p.whyMissing(string(needed))))
+					p.block(s.item, v1.ReasonDependencyMissing, fmt.Sprintf("it depends on item %q, which %s", needed, p.whyMissing(string(needed))))
 					missing[s.item] = true
 					return true
 				}
@@ -184,12 +184,12 @@ func (p *plan) blockDependents(of *set, in target.Ref) {
 
 func (p *plan) whyMissing(item string) string {
 	if holder := p.awaited[item]; holder != "" {
-		return fmt.Sprintf("whose name AddonSet %q uses for an installation that it has not created in this cluster yet", holder)
+		return fmt.Sprintf("waits: AddonSet %q has precedence for its name, and has not created its installation in this cluster yet", holder)
 	}
 	if slices.Contains(p.optedOut, item) {
-		return "which this cluster leaves out"
+		return "is left out in this cluster"
 	}
-	return "which is blocked in this cluster"
+	return "is blocked in this cluster"
 }
 
 // presenceOf reports whether a set is for a cluster.
@@ -262,7 +262,7 @@ func (p planner) want(result *plan, of *item, in *place) {
 		}
 	}
 	if first := p.comesFirst(name, in); first != nil && (live == nil || !live.isOf(p.set.name)) {
-		result.hold(name, first, "comes before this one")
+		result.hold(name, first, "has precedence over this one")
 		return
 	}
 	if live == nil {

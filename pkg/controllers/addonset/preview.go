@@ -115,7 +115,7 @@ func changesIn(planned *plan) (found []view.SetChange) {
 	}
 	for _, item := range slices.Sorted(maps.Keys(planned.awaited)) {
 		found = append(found, view.SetChange{
-			Item: item, Change: v1.ChangeBlocked, Reason: v1.ReasonNameTaken, Message: "it is " + planned.whyMissing(item),
+			Item: item, Change: v1.ChangeBlocked, Reason: v1.ReasonNameTaken, Message: "it " + planned.whyMissing(item),
 		})
 	}
 	slices.SortStableFunc(found, func(a, b view.SetChange) int { return cmp.Compare(a.Item, b.Item) })

@@ -52,7 +52,7 @@ func statusOf(f *setFacts) *v1.AddonSetStatus {
 	made.Reason, made.Message = readyOf(f)
 	if !f.copy.DeletionTimestamp.IsZero() && !run.deleting {
 		made.DeletionBlocked = fmt.Sprintf(
-			"the set is being deleted without annotation %s: %s: it stays in use until it has this annotation", v1.AnnotationConfirmDeletion, f.name)
+			"the set is to be deleted, and stays in use until it has annotation %s: %s", v1.AnnotationConfirmDeletion, f.name)
 	}
 	status := waves.StatusOf(made, run.tally, run.moves(), run.decision)
 	status.Removal = run.guard.Pending.DeepCopy()

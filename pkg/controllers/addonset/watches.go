@@ -156,7 +156,7 @@ func terminationChanged() predicate.Predicate {
 	}}
 }
 
-// installationChanged passes changes that a plan or a standing reads. Of installations that no set created, these are
+// installationChanged passes changes that a plan or the state of a cluster depends on. Of installations that no set created, these are
 // changes of the installed add-on.
 func (r *Reconciler) installationChanged() predicate.Predicate {
 	return predicate.Funcs{DeleteFunc: func(e event.DeleteEvent) bool {

@@ -33,13 +33,14 @@ type Options struct {
 	Rules upgrade.Rules
 }
 
-// Holder writes onto Clusters the annotations that hold upgrades.
+// Holder writes the annotations that delay upgrades to Clusters.
 type Holder interface {
 	Hold(ctx context.Context, ref target.Ref, wanted cluster.Holds) error
 }
 
-// CoreList returns the references that core list and rules have for a cluster, by the names of its installations,
-// which a Core set may have pinned to other versions, and that set; nil if there is none.
+// CoreList returns the add-on references in the core list and the rules for a cluster, by the names of its
+// installations. It also returns the Core set, which may have pinned these installations to other versions; nil if
+// there is none.
 type CoreList func(ctx context.Context, of target.Description) (map[string]v1.AddonReference, *v1.AddonSet, error)
 
 // Dependencies are the clients and settings that the controller uses.

@@ -94,7 +94,7 @@ func (o origins) evaluate(gate upgrade.Gate, live *v1.AddonInstallation, after [
 	switch {
 	case !isBrought || !entry.FitsKubernetes(version, next): // no version fits both sides
 	case !isAt(live, version):
-		gate.Bridges, gate.Problem = false, "goes to "+version
+		gate.Bridges, gate.Problem = false, "moves to "+version
 	case !installation.IsReady(live):
 		gate.Bridges = false
 	}

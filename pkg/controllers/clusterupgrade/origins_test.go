@@ -60,7 +60,7 @@ func TestOnlyAGateThatLacksAVersionBlamesASet(t *testing.T) {
 		{"so it is before an upgrade", "1.36.3", "1.37.1", "1.1.0", unreachable, tag, v1.ReasonClusterUnreachable},
 		{"it is behind in a dead cluster", "1.37.1", "", "1.0.0", unreachable, tag, v1.ReasonClusterUnreachable + blame},
 		{"its version does not fit", "1.37.1", "", "1.0.0", ready, tag, "version 1.0.0 does not fit" + blame},
-		{"it is to move before an upgrade", "1.36.3", "1.37.1", "1.0.0", ready, tag, "goes to 1.1.0" + blame},
+		{"it is to move before an upgrade", "1.36.3", "1.37.1", "1.0.0", ready, tag, "moves to 1.1.0" + blame},
 		{"the set leaves it alone", "1.37.1", "", "1.0.0", ready, branch, "version 1.0.0 does not fit"},
 		{"it is right", "1.36.3", "", "1.1.0", ready, tag, ""},
 	} {

@@ -65,7 +65,7 @@ func TestASetPerReleaseUpgradesWithoutItsTimeout(t *testing.T) {
 	w.says("False", v1.ReasonNotUpgrading)
 
 	w.ask(after)
-	w.reported(v1.ReasonBeforeControlPlane, "one.cni (goes to 1.1.0", `AddonSet "release-37" is paused`, "spec.paused")
+	w.reported(v1.ReasonBeforeControlPlane, "one.cni (moves to 1.1.0", `AddonSet "release-37" is paused`, "spec.paused")
 	w.pause("release-37", false)
 	early := w.made("release-37", "1.1.0")
 	if early.UID != first.UID {

@@ -53,14 +53,14 @@ func TestAnUpgradeIsReleased(t *testing.T) {
 			w.letWorkersGo()
 		}},
 		{"at its timeout, since an add-on is never right", setting{timeout: short}, func(w *world) {
-			w.goesAtItsTimeout(nil, "one.cni (goes to 1.1.0)", "one.cni (Progressing)")
+			w.goesAtItsTimeout(nil, "one.cni (moves to 1.1.0)", "one.cni (Progressing)")
 		}},
 		{"at its timeout, since the user cluster is dead", setting{timeout: short, server: "mortal"}, func(w *world) {
 			mortal := fleet.Shared().Cluster("mortal")
 			w.goesAtItsTimeout(func() {
 				mortal.StopServer()
 				w.installed("1.0.0", "1.36.3", metav1.ConditionUnknown)
-			}, "one.cni (goes to 1.1.0)", "one.cni (ClusterUnreachable)")
+			}, "one.cni (moves to 1.1.0)", "one.cni (ClusterUnreachable)")
 			expect.NoError(w.t, mortal.StartServer(w.t.Context()))
 		}},
 		{"at its timeout, since an add-on breaks", setting{timeout: short}, func(w *world) {

@@ -144,12 +144,12 @@ func checkOptions(spec *v1.AddonInstallationSpec) error {
 	switch spec.ReconcileStrategy {
 	case "", v1.ReconcileContinuous, v1.ReconcileOnce:
 	default:
-		return fmt.Errorf("reconcileStrategy: it is Continuous or Once")
+		return fmt.Errorf("reconcileStrategy: use Continuous or Once")
 	}
 	switch spec.DeletionPolicy {
 	case "", v1.DeletionDelete, v1.DeletionOrphan:
 	default:
-		return fmt.Errorf("deletionPolicy: it is Delete or Orphan")
+		return fmt.Errorf("deletionPolicy: use Delete or Orphan")
 	}
 	for i, source := range spec.ValuesFrom {
 		set := 0

@@ -43,9 +43,9 @@ func (r *Reconciler) decideSet(ctx context.Context, f *facts) *loop.Outcome {
 	return nil
 }
 
-// Listed returns the references that list and rules have for a cluster, by the names of its installations, and the
-// Core set that moves the cluster to them; nil if there is none. That set may have pinned other versions. Listed
-// stores and reports nothing about the list: a reconciliation does that.
+// Listed returns the add-on references in the core list and the rules for a cluster, by the names of its installations,
+// and the Core set that moves the cluster to them; nil if there is none. That set may have pinned other versions.
+// Listed stores and reports nothing about the list: a reconciliation does that.
 func (r *Reconciler) Listed(ctx context.Context, of target.Description) (map[string]v1.AddonReference, *v1.AddonSet, error) {
 	found, err := listIn(ctx, r.list, r.Options.Namespace)
 	if err != nil {

@@ -313,7 +313,7 @@ func canBe(live *v1.AddonInstallation, one wanted) bool {
 // gets the version anyway, since it is not Ready without.
 func (s *stager) cannotStage(one wanted, live *v1.AddonInstallation, selected catalogue.Selection) wanted {
 	s.blocked = append(s.blocked, rollout.Trouble{Item: s.itemOf(one.name), Reason: v1.ReasonSourceMoves, Message: fmt.Sprintf(
-		"the source of version %q of add-on %q has no fixed content, which can't be staged: name a commit, a tag or a digest",
+		"the source of version %q of add-on %q can change its content, so it can't be rolled out in groups: name a commit, a tag or a digest",
 		selected.Version.Version, one.addon())})
 	switch {
 	case live == nil && s.stage.isNew:

@@ -26,7 +26,7 @@ import (
 type Options struct {
 	// Namespace is the platform namespace, where catalogues and Seeds are. Default: kubermatic.
 	Namespace string
-	// CatalogueNamespace is that of merged catalogues on seeds. Default: addon-catalogue.
+	// CatalogueNamespace is the namespace of merged catalogues on seeds. Default: addon-catalogue.
 	CatalogueNamespace string
 	// KKPVersion is the platform's version if a Seed's status has none, as without KKP.
 	KKPVersion string
@@ -132,7 +132,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	case loop.Done:
 		outcome = &loop.Outcome{Kind: loop.Done, Recheck: f.recheck}
 		if len(f.troubles) > 0 {
-			log.FromContext(ctx).Error(errors.Join(f.troubles...), "parts of the reconciliation failed; trying again")
+			log.FromContext(ctx).Error(errors.Join(f.troubles...), "some steps of the reconciliation failed; trying again")
 			outcome = &loop.Outcome{Kind: loop.RetryAt, Recheck: troubleRetry}
 		}
 	}

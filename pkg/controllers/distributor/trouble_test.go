@@ -87,8 +87,8 @@ func TestReportsWhatChanges(t *testing.T) {
 	// What another owns is told, to who does not.
 	second := w.catalogueOf("second", map[string][]string{"velero": {"v1.1"}})
 	expect.Create(w.t, w.master, second)
-	expect.Event(t, w.master, second, v1.EventConflict, `add-on "velero" is left out`, `Custom catalogue "first"`, `remove it from catalogue "second"`,
-		"verb manage-core", `annotate "second" with `+v1.AnnotationTakeOver+"=velero")
+	expect.Event(t, w.master, second, v1.EventConflict, `add-on "velero" is left out`, `Custom catalogue "first"`, "Remove it from one of the two catalogues",
+		"verb manage-core", "set annotation "+v1.AnnotationTakeOver+`=velero on "second"`)
 	for _, reported := range w.eventsOn(first) {
 		if strings.HasPrefix(reported, v1.EventConflict) || strings.Contains(reported, "1.1.0") && strings.HasPrefix(reported, v1.EventChanged) {
 			t.Errorf("what did not change is told: %s", reported)

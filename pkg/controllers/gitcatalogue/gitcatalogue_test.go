@@ -172,7 +172,7 @@ func TestACommitIsTakenWholeOrNotAtAll(t *testing.T) {
 		{"Secrets of the hub", "- name: mimir\n  versions:\n  - version: a\n    template:\n      method: helm\n" +
 			"      access: [{name: hub, rules: [{apiGroups: [''], resources: [secrets], verbs: [get]}]}]\n" +
 			"    source: {helm: {url: https://charts.example.com, chart: a, version: 1.0.0}}\n",
-			`b.yaml line 6: addon "mimir" version "a": template.access[0].rules[0].resources[0]: agents may have no rights for "secrets"`},
+			`b.yaml line 6: addon "mimir" version "a": template.access[0].rules[0].resources[0]: agents can't get rights for "secrets"`},
 		{"what only the API server refuses", "\n- name: mimir\n  documentationURL: gopher://x\n  versions: [{version: a}]\n",
 			`b.yaml line 2: add-on "mimir": spec.addons[0].documentationURL`},
 	} {

@@ -30,7 +30,7 @@ import (
 type Options struct {
 	// Namespace is the platform namespace, with the report. Default: kubermatic.
 	Namespace string
-	// CatalogueNamespace is that of merged catalogues. Default: addon-catalogue.
+	// CatalogueNamespace is the namespace of merged catalogues. Default: addon-catalogue.
 	CatalogueNamespace string
 	// AtOnce is how many sources are checked at a time. Default: 3.
 	AtOnce int

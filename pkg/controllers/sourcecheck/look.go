@@ -141,7 +141,7 @@ func presence(method v1.Method, content fs.FS) error {
 func hasChart(content fs.FS) error {
 	file, err := content.Open(metadataFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return &fetch.NotFoundError{What: metadataFile + " in the source's path", Mend: "the path is the chart's own folder"}
+		return &fetch.NotFoundError{What: metadataFile + " in the source's path", Mend: "name the chart's own folder in path"}
 	}
 	if err != nil {
 		return err

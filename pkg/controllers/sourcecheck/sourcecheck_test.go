@@ -264,7 +264,7 @@ func TestSlipsAreReportedBeforeAnybodyInstallsThem(t *testing.T) {
 			t.Errorf("column SOURCES of %s is %q", name, column)
 		}
 	}
-	w.expectSources(good, "True", v1.ReasonSourcesReady, "every source was found")
+	w.expectSources(good, "True", v1.ReasonSourcesReady, "every source was fetched")
 
 	repository.Commit("master", map[string]string{"web/x.yaml": configMap}) // the branch was forgotten
 	w.expectSources(wrong["wrong-branch"], "True", v1.ReasonSourcesReady)
@@ -341,7 +341,7 @@ func TestRenderSlipsAreReportedBeforeAnybodyInstallsThem(t *testing.T) {
 		wrong[name] = w.catalogueOf(name, slip.version)
 	}
 	w.start()
-	w.expectSources(good, "True", v1.ReasonSourcesReady, "every source was found")
+	w.expectSources(good, "True", v1.ReasonSourcesReady, "every source was fetched")
 	w.expectSources(needs, "True", v1.ReasonSourcesReady, "not rendered, since they need a cluster or values: 3 of 3 versions")
 	for name, slip := range slips {
 		w.expectSources(wrong[name], "False", slip.reason, fmt.Sprintf("add-on %q version %q: ", name, "1.0.0"), slip.word)

@@ -24,7 +24,7 @@ func (s *Source) Fetch(ctx context.Context, reference fetch.Reference, revision 
 		return "", err
 	}
 	if !commitPattern.MatchString(revision.Name) {
-		return "", refusedRef(revision.Name, "a commit is its full hash, 40 hexadecimal digits")
+		return "", refusedRef(revision.Name, "write a commit as its full hash, 40 hexadecimal digits")
 	}
 	ctx, cancel := s.network.Operation(ctx)
 	defer cancel()

@@ -50,7 +50,7 @@ func want(location Location) (wanted, error) {
 
 func wantCommit(commit string) (wanted, error) {
 	if !commitPattern.MatchString(commit) {
-		return wanted{}, refusedRef(commit, "a commit is its full hash, 40 hexadecimal digits")
+		return wanted{}, refusedRef(commit, "write a commit as its full hash, 40 hexadecimal digits")
 	}
 	return wanted{commit: commit, text: "commit " + commit}, nil
 }
@@ -83,7 +83,7 @@ func refRule(name string) string {
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, unfit):
 		return "the name has a character that git does not allow"
 	case commitPattern.MatchString(strings.ToLower(name)):
-		return "40 hexadecimal digits are a commit, not a name"
+		return "it is the hash of a commit: set commit instead"
 	case name == "HEAD" || name == "@" || strings.HasPrefix(name, "refs/"):
 		return "it is not a name of a branch or tag"
 	case strings.Contains(name, "..") || strings.Contains(name, "@{") || strings.HasSuffix(name, "."):

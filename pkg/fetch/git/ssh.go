@@ -128,7 +128,7 @@ func (l *sshLink) handshakeProblem(err error, offered bool) error {
 	}
 	if mismatch, ok := errors.AsType[*ssh.AlgorithmNegotiationError](err); ok && !l.connection.Ended() {
 		return l.refused(fmt.Sprintf(
-			"the server and this client support no common %s; of host keys, only the kinds in known_hosts are used", mismatch.What))
+			"the server and this client have no %s in common; of host keys, only the kinds in known_hosts are used", mismatch.What))
 	}
 	if offered && !l.connection.Ended() && !isNetwork(err) {
 		return &fetch.UnauthorizedError{Subject: l.remote.shown(), Sent: true}

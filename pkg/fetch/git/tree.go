@@ -72,7 +72,7 @@ func (w *walk) find(tree plumbing.Hash, below string) (plumbing.Hash, error) {
 			return plumbing.ZeroHash, w.refused(sofar, rule)
 		}
 		if !slices.Contains(folderModes, found.mode) {
-			return plumbing.ZeroHash, w.refused(sofar, "it is a file, and the path of a source is a folder")
+			return plumbing.ZeroHash, w.refused(sofar, "it is a file, but the path of a source has to be a folder")
 		}
 		tree = found.hash
 	}

@@ -118,7 +118,7 @@ func (s *stack) visibleRule(entry *archive.Entry) string {
 		return rule
 	}
 	if !entry.IsDirectory() && s.below != "" && !strings.HasPrefix(entry.Name, s.below+"/") {
-		return "it is a file, and the path of a source is a folder"
+		return "it is a file, but the path of a source has to be a folder"
 	}
 	return ""
 }

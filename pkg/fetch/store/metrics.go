@@ -33,7 +33,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		bytes:       counter("trellis_fetch_bytes_total", "Size of fetched artifacts, unpacked, by host.", "host"),
 		hits:        counter("trellis_fetch_hits_total", "Content served from the store without a request, by host.", "host"),
 		failures: counter("trellis_fetch_failures_total",
-			"Such requests and fetches that failed, by host and reason (refused, notFound, unauthorized, unavailable, other).", "host", "reason"),
+			"Requests and fetches that failed, by host and reason (refused, notFound, unauthorized, unavailable, other).", "host", "reason"),
 		size: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "trellis_fetch_store_bytes", Help: "Disk space of the stored content, in bytes.",
 		}),

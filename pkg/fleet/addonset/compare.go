@@ -36,5 +36,5 @@ func (c Claim) Compare(other Claim) int {
 	)
 }
 
-// Compare is negative if the first of two sets has a thing that both want.
+// Compare is negative if the first of two sets gets a thing that both want.
 func Compare(a, b *v1.AddonSet) int { return ClaimOf(a).Compare(ClaimOf(b)) }

@@ -17,7 +17,7 @@ import (
 type Held string
 
 const (
-	// HeldByNothing lets it continue.
+	// HeldByNothing: it does not wait.
 	HeldByNothing Held = ""
 	// HeldByCycle: it depends on itself, through others.
 	HeldByCycle Held = "Cycle"
@@ -81,9 +81,9 @@ func (n Neighbourhood) BeforeFirstApply() Order {
 	return held(HeldBySlot, n.bySlot())
 }
 
-// BeforeVersion returns the order until another version of the installation is applied. moves says that an
-// installation is about to get another version. It does not wait for missing installations, or for those that depend
-// on the installation itself.
+// BeforeVersion returns the order until another version of the installation is applied. moves says that an installation
+// is about to get another version. The order leaves out missing installations, and those that depend on the
+// installation itself.
 func (n Neighbourhood) BeforeVersion(moves func(*v1.AddonInstallation) bool) Order {
 	var unready []string
 	dependents := n.dependents()
@@ -147,7 +147,7 @@ func isIdle(one *v1.AddonInstallation) bool {
 	return one.Spec.Paused || ready != nil && ready.Reason == v1.ReasonKKPAddonExists
 }
 
-// Cycle is a shortest path by which the installation depends on itself, from it on; nil if there is none.
+// Cycle is a shortest path by which the installation depends on itself, beginning with it; nil if there is none.
 func (n Neighbourhood) Cycle() []string {
 	own := n.own.Name
 	before := map[string]string{}
@@ -285,7 +285,7 @@ func IsProtected(one *v1.AddonInstallation) bool {
 	return one.Spec.CoreAddon && slices.Contains(one.Finalizers, v1.FinalizerCoreProtection)
 }
 
-// IsSettled says that an installation is Ready at its present spec, with no other version under way.
+// IsSettled says that an installation is Ready at its present spec, and that no change of its version is in progress.
 func IsSettled(one *v1.AddonInstallation) bool {
 	ready := meta.FindStatusCondition(one.Status.Conditions, v1.ConditionReady)
 	return ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == one.Generation &&

@@ -41,7 +41,8 @@ func CheckShare(object *v1.AddonInstallation, before []v1.AddonInstallation) err
 	return nil
 }
 
-// IsFarWithinShare says, by the memory of all installations of a namespace, whether none of them can be beyond its cluster's share.
+// IsFarWithinShare reports whether all installations of a namespace together take so little memory that none of them
+// can exceed its cluster's share.
 func IsFarWithinShare(all budget.Sum) bool {
 	return all.Stubs == 0 && all.Objects <= mostInstallations && all.Bytes <= mostBytes
 }

@@ -16,11 +16,11 @@ import (
 type RowState string
 
 const (
-	// RowSynced: it is about the master's present copy and catalogues for the seed.
+	// RowSynced: the status describes the master's present copy and catalogues for the seed.
 	RowSynced RowState = "Synced"
 	// RowUnreached: it was synced when the seed was last reached.
 	RowUnreached RowState = "Unreached"
-	// RowLagging: it is about other ones, or there is none.
+	// RowLagging: the status describes another copy or other catalogues, or there is no status.
 	RowLagging RowState = "Lagging"
 )
 
@@ -51,8 +51,8 @@ type Fleet struct {
 	Gate int
 	// Gated are the seeds that Gate is for: those whose row is synced. All others keep their present gate.
 	Gated []string
-	// LeftOut are the seeds that were not synced for progressDeadline: they don't count. Awaited are those that were not
-	// for a shorter time: no group after the first opens while one lags.
+	// LeftOut are the seeds that were not synced for progressDeadline: they don't count. Awaited are seeds that were not
+	// synced for a shorter time: while there is one, no group after the first opens.
 	LeftOut, Awaited []string
 	// Counts and Groups are the sums over the seeds that count.
 	Counts kubermaticv1.ClusterCounts

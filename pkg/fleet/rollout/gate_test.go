@@ -132,16 +132,16 @@ func TestAGroupThatSelectsNoClusterIsNamed(t *testing.T) {
 		reason   string
 		has, not []string
 	}{
-		{"it waits for an approval", two, rollout.NoGroup, []string{"| behind |"}, v1.ReasonNoEvidence, []string{canary, "/early opens group"}, []string{early}},
+		{"it waits for an approval", two, rollout.NoGroup, []string{"| behind |"}, v1.ReasonNoEvidence, []string{canary, `group "early" waits (to open it, set annotation`}, []string{early}},
 		{"of the group that has something to move", two, rollout.NoGroup, []string{"|| behind"}, v1.ReasonNoEvidence,
-			[]string{canary, early, "/rest opens group"}, nil},
+			[]string{canary, early, `group "rest" waits (to open it, set annotation`}, nil},
 		{"blocked ones are counted", two, rollout.NoGroup, []string{"blocked | current | behind", "away | current |"}, v1.ReasonNoEvidence,
 			[]string{`no cluster of group "canary" has this revision: 1 is unreachable or paused, 1 is blocked`}, []string{canary}},
 		{"it is approved and moves", two, 1, []string{"| behind |"}, v1.ReasonRollingOut, []string{canary}, nil},
 		{"it is done", two, rollout.NoGroup, []string{"| current | current"}, v1.ReasonComplete, []string{"2 of 2 clusters have the revision", canary}, []string{early}},
 		{"another seed has the clusters", two, rollout.NoGroup, []string{"| current |", "current ||"}, v1.ReasonComplete, nil, []string{canary, early}},
 		{"rest may be empty", two, rollout.NoGroup, []string{"current | current |"}, v1.ReasonComplete, nil, []string{"selects no"}},
-		{"the first of many", many, rollout.NoGroup, []string{strings.Repeat("|", 16) + "behind"}, v1.ReasonNoEvidence, []string{"and 13 more", "/rest opens"}, nil},
+		{"the first of many", many, rollout.NoGroup, []string{strings.Repeat("|", 16) + "behind"}, v1.ReasonNoEvidence, []string{"and 13 more", "/rest): "}, nil},
 		{"without groups", nil, rollout.NoGroup, []string{"current"}, v1.ReasonComplete, nil, []string{"selects no"}},
 	} {
 		made := strategy(t, test.spec)

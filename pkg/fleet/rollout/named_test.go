@@ -122,7 +122,7 @@ func TestWhatToDoComesBeforeNames(t *testing.T) {
 		Groups: tally.GroupStatuses(made, decision), Reason: decision.Reason, Clusters: tally.Troubled(made),
 	}
 	got := gate(made, []rollout.Row{row}, rollout.NoGroup, time.Unix(0, 0))
-	if at := strings.Index(got.Message, `/rest opens group "rest"`); got.Reason != v1.ReasonNoEvidence || at < 0 || at > 100 {
+	if at := strings.Index(got.Message, `/rest): `); got.Reason != v1.ReasonNoEvidence || at < 0 || at > 100 {
 		t.Errorf("%s: %s", got.Reason, got.Message)
 	}
 }

@@ -47,10 +47,10 @@ type GuardedRemovals struct {
 	Covered map[string]bool
 }
 
-// GuardRemovals delays removals until annotation removal-approved has the token of the status. Approval is needed for
-// more than five that are also more than half of the set's installations on the seed, for those of an item that no
-// cluster keeps (ADR 124), and for each one with PersistentVolumeClaims. Argument removals are those that are not
-// deleted yet; before is the last result, with status.removal as Pending.
+// GuardRemovals delays removals until annotation removal-approved has the token of the status. These removals need
+// approval: more than five that are also more than half of the set's installations on the seed, all removals of an item
+// that no cluster keeps (ADR 124), and each removal of an installation with PersistentVolumeClaims. Argument removals
+// are those that are not deleted yet; before is the last result, with status.removal as Pending.
 //
 // A token is a hash over the installations, so it differs next time. It stays valid while they become fewer, and its
 // count decreases with them: removals in addition to the shown ones, or in place of them, need a new token.

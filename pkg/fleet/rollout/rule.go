@@ -261,16 +261,16 @@ func waiting(
 ) (reason, message string) {
 	group := strategy.Groups[found.reached]
 	approve := func(name string) string {
-		return fmt.Sprintf("annotation %s: %s/%s opens", kubermaticv1.AnnotationApprove, unnamedRevision, name)
+		return fmt.Sprintf("to open it, set annotation %s to %s/%s", kubermaticv1.AnnotationApprove, unnamedRevision, name)
 	}
 	switch {
 	case found.at == lackOfEvidence:
 		next := found.reached + slices.IndexFunc(counts[found.reached:], func(of kubermaticv1.ClusterCounts) bool { return of.Behind > 0 })
 		notes := unproven(strategy, counts, may.noEvidence(counts, total), may.listed())
 		name := strategy.Groups[max(next, found.reached)].Name
-		return kubermaticv1.ReasonNoEvidence, fmt.Sprintf("%s group %q, which waits: %s", approve(name), name, text.First(notes, unprovenNamed))
+		return kubermaticv1.ReasonNoEvidence, fmt.Sprintf("group %q waits (%s): %s", name, approve(name), text.First(notes, unprovenNamed))
 	case group.Start == kubermaticv1.StartApproved:
-		return kubermaticv1.ReasonAwaitingApproval, fmt.Sprintf("group %q waits for approval; %s it", group.Name, approve(group.Name))
+		return kubermaticv1.ReasonAwaitingApproval, fmt.Sprintf("group %q waits for approval; %s", group.Name, approve(group.Name))
 	case found.reached == 0:
 		return kubermaticv1.ReasonHalted, "the master stops all moves: more clusters failed on all seeds than maxFailures allows"
 	}
@@ -330,7 +330,7 @@ func summary(counts []kubermaticv1.ClusterCounts, total kubermaticv1.ClusterCoun
 	return message
 }
 
-// CompletedMessage is the message of the event that nothing of a revision is left to move; message is that of Ready.
+// CompletedMessage is the message of event Completed; argument message is the message of condition Ready.
 func CompletedMessage(revision, message string) string {
 	return fmt.Sprintf("revision %s has no cluster left to move: %s", revision, message)
 }

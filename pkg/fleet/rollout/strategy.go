@@ -70,8 +70,8 @@ type Group struct {
 	selector labels.Selector
 }
 
-// Strategy is how a set rolls: at least one group, in the order of the moves. The last one has all clusters that no
-// other selects.
+// Strategy is how a set rolls out: at least one group, in the order of the moves. The last group has all clusters that
+// no other group selects.
 type Strategy struct {
 	Groups []Group
 }

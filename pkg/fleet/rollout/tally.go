@@ -54,8 +54,8 @@ type Change struct {
 	From, To string
 }
 
-// Tally has the standing of every cluster of a set on a seed, in counts and in the order in which clusters move. An
-// event costs O(log n). It is not safe for concurrent use.
+// Tally has the state of every cluster of a set on a seed, in counts and in the order in which clusters move. An event
+// costs O(log n). It is not safe for concurrent use.
 type Tally struct {
 	set      string
 	clusters map[string]*entry
@@ -114,7 +114,7 @@ func movesBefore(a, b *entry) bool {
 	return a.cluster < b.cluster
 }
 
-// Put sets the standing of a cluster. A cluster that was granted a move must be Put as Moving at once.
+// Put sets the state of a cluster. A cluster that was granted a move must be Put as Moving at once.
 func (t *Tally) Put(cluster string, status ClusterStatus) {
 	found := t.clusters[cluster]
 	if found == nil {

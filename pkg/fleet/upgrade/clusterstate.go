@@ -32,7 +32,7 @@ const (
 
 // ClusterState is the observed state of a cluster.
 type ClusterState struct {
-	// Topology says that its versions are those of a topology: otherwise nothing of it can be held.
+	// Topology says that a topology decides its versions: otherwise its upgrades can't be held.
 	Topology bool
 	// Wanted is the version that its topology requests.
 	Wanted string
@@ -65,7 +65,7 @@ type Rules struct {
 type Before struct {
 	// Reason is that of the condition; empty if there is none.
 	Reason string
-	// Since is its transition.
+	// Since is the time of its last transition.
 	Since time.Time
 }
 

@@ -19,8 +19,8 @@ type Decision struct {
 	// exist.
 	Held            bool
 	Reason, Message string
-	// Since is the transition of the condition. It must be written if it differs from the previous one, which is from a
-	// clock that was ahead.
+	// Since is the transition time of the condition. If it differs from the previous time, which a clock that was ahead
+	// wrote, it must be written.
 	Since time.Time
 	// GaveUp says that a stage ended at its timeout, and names the gates that it waited for.
 	GaveUp string
@@ -119,7 +119,7 @@ func (d *decider) beforeControlPlane() {
 func (d *decider) letBegin() {
 	switch {
 	case d.before.Reason == v1.ReasonTimedOut:
-		d.say(d.before.Reason, "the upgrade goes on without waiting")
+		d.say(d.before.Reason, "the upgrade continues without waiting")
 	case d.before.Reason == "":
 		d.say(v1.ReasonReleased, "the upgrade was pending before it could be delayed")
 	case d.observed.Workers != WorkersFree && d.before.Reason != v1.ReasonOverridden:
@@ -156,7 +156,7 @@ func (d *decider) beforeWorkers(after, message string) {
 	switch {
 	case waiting == "" || d.observed.Workers == WorkersNone:
 	case d.before.Reason == v1.ReasonTimedOut && d.observed.Workers == WorkersFree:
-		d.say(v1.ReasonTimedOut, "workers go on without waiting for %s", waiting)
+		d.say(v1.ReasonTimedOut, "workers continue without waiting for %s", waiting)
 		return
 	case d.observed.Workers == WorkersHeld || wasUnderway:
 		if d.isOver(v1.ReasonBeforeWorkers, waiting) {
@@ -190,7 +190,7 @@ func (d *decider) isOver(stage, waiting string) bool {
 		return false
 	}
 	d.GaveUp = waiting
-	d.say(v1.ReasonTimedOut, "after %s the upgrade goes on without waiting for %s", d.rules.Timeout, d.GaveUp)
+	d.say(v1.ReasonTimedOut, "after %s the upgrade continues without waiting for %s", d.rules.Timeout, d.GaveUp)
 	return true
 }
 

@@ -59,7 +59,7 @@ func TestUpgradeStory(t *testing.T) {
 	report("It has one.", func() { s.gates(right) })
 	report("Its topology asks for another version, for which the gate has to move first.", func() {
 		s.Wanted = "1.37.1"
-		s.gates(upgrade.Gate{Name: "cni", Right: true, Problem: "goes to 1.17.0"})
+		s.gates(upgrade.Gate{Name: "cni", Right: true, Problem: "moves to 1.17.0"})
 	})
 	report("The gate has moved.", func() { s.gates(right) })
 	report("The control plane has not begun yet.", func() {})

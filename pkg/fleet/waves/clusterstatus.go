@@ -38,7 +38,7 @@ type Facts struct {
 	Mine []*installation.Report
 	// Changes are those to write as a move.
 	Changes []rollout.Change
-	// Removals are those of the changes with kind Remove that wait if the course says so.
+	// Removals are the changes with kind Remove; they wait if Course says so.
 	Removals []rollout.Removal
 	// Blocked are items that can't be carried out there.
 	Blocked []rollout.Trouble
@@ -90,7 +90,7 @@ func (s *ClusterStatus) IsHeldBy(waiting map[string]bool) bool {
 	})
 }
 
-// ClusterStatusOf is the standing of a cluster, by the table of "Waves" in docs/spec/addonset.md.
+// ClusterStatusOf is the state of a cluster, by the table of "Waves" in docs/spec/addonset.md.
 func ClusterStatusOf(found Facts, along Course) ClusterStatus {
 	group := along.Strategy.GroupOf(found.Labels)
 	pace := along.Strategy.Groups[group]

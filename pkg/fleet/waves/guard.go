@@ -70,9 +70,9 @@ func (g *Guard) Allowed() func(live *v1.AddonInstallation) bool {
 	}
 }
 
-// Evaluate evaluates the removals if something changed. Result looked are the clusters with a newly evaluated one, held
-// those that must wait, or no longer have to. Argument shown is the status of an earlier process, which may be
-// outdated later.
+// Evaluate evaluates the removals if something changed. Result looked has the clusters with a newly evaluated removal,
+// and held the clusters that have to wait, or no longer have to. Argument shown is the status of an earlier process,
+// which may be outdated later.
 func (g *Guard) Evaluate(shown *v1.PendingRemoval, approved string) (looked, held []string) {
 	if g.evaluated != nil && !g.changed && g.approved == approved {
 		return nil, nil

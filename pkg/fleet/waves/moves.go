@@ -144,6 +144,6 @@ func overdueOf(live *v1.AddonInstallation, state installation.State) rollout.Tro
 	if state.Ready {
 		trouble.Message = "it is Ready, but was changed again before the soak time ended"
 	}
-	trouble.Message = "its time is over, and the rollout does not wait for it: " + trouble.Message
+	trouble.Message = "its move took too long, and the rollout does not wait for it: " + trouble.Message
 	return trouble
 }

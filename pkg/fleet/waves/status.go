@@ -30,7 +30,7 @@ type Shown struct {
 	StartedAt            time.Time
 	// Reason and Message of condition Ready.
 	Reason, Message string
-	// DeletionBlocked is the reason why a copy with a deletion timestamp stays in force; usually empty.
+	// DeletionBlocked is the reason why a copy with a deletion timestamp stays in effect; usually empty.
 	DeletionBlocked string
 	// Before are the conditions of the last status.
 	Before []metav1.Condition

@@ -32,8 +32,8 @@ func ttlOf(object *unstructured.Unstructured) *int64 {
 }
 
 // GiveTTL makes the user cluster delete Jobs that ended: each gets the ttlSecondsAfterFinished of its entry. Given are
-// the Jobs that have it now or no longer exist; refused are those for which the user cluster refuses it. The rest got
-// no such answer: try again. Nothing is created, and no answer is quoted, since it may quote the Job.
+// the Jobs that have it now or no longer exist; refused are those for which the user cluster refuses it. For all other
+// Jobs there was no such answer: try again. Nothing is created, and no answer is quoted, since it may quote the Job.
 func GiveTTL(
 	ctx context.Context, target calls.Target, owner ownership.Owner, ended ownership.Inventory,
 ) (given []ownership.Key, refused []calls.Note, err error) {

@@ -19,7 +19,7 @@ const (
 // the size of secrets in them.
 type LimitError struct {
 	Object *ownership.Key
-	// What names the limit ("objects", "bytes"); Max is how many are allowed.
+	// What names the limit ("objects", "bytes"); Max is the highest allowed number.
 	What string
 	Max  int
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/trellis-addons/trellis/pkg/clusters/ownership"
 )
 
-// AsRecorded returns those of some objects, written by our manager at these times, that have the recorded content: a
-// dry run of it changes nothing. An object that refuses it has other content. API servers count seconds, so an object
-// that was written in the current second counts as the same. An error is a failed call.
+// AsRecorded returns which of the objects, which our manager wrote at these times, have the recorded content: a dry run
+// of the recorded content changes nothing. An object that refuses the dry run has other content. API servers count
+// seconds, so an object that was written in the current second counts as the same. An error is a failed call.
 func AsRecorded(
 	ctx context.Context, target calls.Target, owner ownership.Owner, writtenAt map[ownership.Key]int64, applied Applied,
 ) (same []ownership.Key, err error) {

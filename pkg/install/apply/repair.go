@@ -30,7 +30,8 @@ type Repaired struct {
 	// Shared is as in Progress; its objects are not in the Inventory.
 	Shared  ownership.Inventory
 	Written int
-	// Waiting and Refused were not repaired, Misbehaved got an untrue answer; all as in Progress.
+	// Waiting and Refused are about objects that were not repaired, Misbehaved about objects with an untrue answer; all
+	// are as in Progress.
 	Waiting, Refused, Misbehaved, Taken []calls.Note
 }
 

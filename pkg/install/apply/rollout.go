@@ -46,7 +46,7 @@ type Progress struct {
 	Complete bool
 	// Waiting resolves automatically, such as NotEstablished or NamespaceTerminating.
 	Waiting []calls.Note
-	// Refused does not, such as ObjectExists or Conflict; it is tried again each time.
+	// Refused does not resolve automatically, such as ObjectExists or Conflict; each Advance tries it again.
 	Refused []calls.Note
 	// Inventory has our objects in the order of applying; entries of others are unchanged.
 	Inventory ownership.Inventory

@@ -30,8 +30,8 @@ func (p Place) IsFollowed(ctx context.Context, ours *Release) (bool, error) {
 
 const mostByHand = 10 * history
 
-// FindByHand finds changes by others to our release: later revisions, and those that no installation made; nil if
-// there are none. Of the newest, as many as Helm stores are read for their objects.
+// FindByHand finds changes by others to our release: later revisions, and those that no installation made; nil if there
+// are none. It reads the objects of the newest revisions, as many as Helm stores.
 func FindByHand(ctx context.Context, place Place, ours *Release, owner ownership.Owner) (*Foreign, error) {
 	items, err := place.revisions(ctx, labels.SelectorFromSet(labels.Set{"owner": "helm", "name": ours.Name}), ours.Name)
 	if err != nil {

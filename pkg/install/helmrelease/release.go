@@ -16,7 +16,7 @@ import (
 
 // Release is a revision as a Helm release of the user cluster shows it.
 type Release struct {
-	// Name is by NameFor, if the catalogue sets none.
+	// Name is the result of NameFor, unless the catalogue sets a name.
 	Name         string `json:"name"`
 	Namespace    string `json:"namespace"`
 	Revision     int    `json:"revision"`
@@ -28,7 +28,7 @@ type Release struct {
 	Manifest string `json:"manifest,omitempty"`
 	// Config has the values given to the chart, without the reserved key kkp.
 	Config map[string]any `json:"config,omitempty"`
-	// FirstDeployed is of revision 1, LastDeployed of this one.
+	// FirstDeployed is the time of revision 1, and LastDeployed the time of this one.
 	FirstDeployed metav1.Time `json:"firstDeployed"`
 	LastDeployed  metav1.Time `json:"lastDeployed"`
 	// Adopted says that earlier revisions belong to others, and must be adopted.

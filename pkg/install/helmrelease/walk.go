@@ -363,7 +363,7 @@ func (w *walker) hex(at int) (rune, error) {
 		return 0, io.ErrUnexpectedEOF
 	}
 	if peeked[at] != '\\' || peeked[at+1] != 'u' {
-		return 0, &noReleaseError{"a string in it has half a character"}
+		return 0, &noReleaseError{"a string in it has an incomplete surrogate pair"}
 	}
 	number, err := strconv.ParseUint(string(peeked[at+2:at+one]), 16, 16)
 	if err != nil {

@@ -194,6 +194,6 @@ func (p *Run) reportByHand(found *helmrelease.Foreign, left ownership.Inventory)
 		shown += "; these objects are only in them and will be pruned: " + text.Names(keyTexts(left), maxNamed)
 	}
 	p.report(Event{Warning: true, Reason: v1.EventReleaseChanged, Action: "TakeBack"},
-		"users or tools created revisions of Helm release %q in namespace %q, up to %d: %s, and the release continues as revision %d; change "+
-			"the installation instead", found.Name, found.Namespace, found.Revision, shown, p.Record().Helm.Revision)
+		"users or tools created revisions of Helm release %q in namespace %q, up to revision %d: %s, and the release continues as revision %d; "+
+			"change the installation instead", found.Name, found.Namespace, found.Revision, shown, p.Record().Helm.Revision)
 }

@@ -1,13 +1,11 @@
-// Package installer applies one revision of an add-on to one target, and removes it again. It
-// composes the packages below (revision, helmrelease, hooks, apply, survey, removal, ownership) and
-// knows neither its callers nor a status: a step returns a loop.Outcome, or nil to continue, and
-// stores its findings in the Pass. Load and LoadForRemoval return an error, since callers distinguish
-// unreadable records from failed calls.
+// Package installer applies one revision of an add-on to one target, and removes it again. It composes the packages
+// below (revision, helmrelease, hooks, apply, survey, removal, ownership) and knows neither its callers nor a status: a
+// step returns a loop.Outcome, or nil to continue, and stores its findings in the Run. Load and LoadForRemoval return
+// an error, since callers distinguish unreadable records from failed calls.
 //
-// A Pass is one reconciliation of one installation. Its caller sets the records, cluster and
-// connection, the requests of users (Asked), the decision (revision.Decide) and, before Begin, the
-// objects. All calls about an installation's objects are made here; callers may also ask the
-// connection which kinds the user cluster serves.
+// A Run is one reconciliation of one installation. Its caller sets the records, cluster and connection, the requests of
+// users (Asked), the decision (revision.Decide) and, before Begin, the objects. All calls about an installation's
+// objects are made here; callers may also ask the connection which kinds the user cluster serves.
 //
 //	step               state of the record          purpose
 //	Load               any                          reads the newest record: once, and when it is unknown

@@ -11,8 +11,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/install/revision"
 )
 
-// Emptied are the objects that an empty revision would prune, and the hash that approves it; none if nothing is
-// installed, or if all of it may be removed because that is approved, or on record as wanted. While an object has no
+// Emptied returns the objects that an empty revision would prune, and the hash that approves the prune. It returns none
+// if nothing is installed, if the prune is approved, or if the record shows that it is wanted. While an object has no
 // UID there is no hash: it would be valid for other objects of the same names.
 func (p *Run) Emptied(ctx context.Context, crds v1.CRDRemove) (objects ownership.Inventory, approval string, stop *loop.Outcome) {
 	record := p.Record()

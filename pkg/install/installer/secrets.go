@@ -35,7 +35,7 @@ const credentials = "the Secrets with credentials for the hub"
 // contentError is an error of a read on the seed: it is not about the user cluster.
 type contentError struct{ error }
 
-// ApplySecrets keeps the kept Secrets in the user cluster up to date. It calls the user cluster if one changed, if a
+// ApplySecrets keeps the managed Secrets in the user cluster up to date. It calls the user cluster if one changed, if a
 // comparison in this reconciliation found another one than was written, and once per process.
 func (p *Run) ApplySecrets(ctx context.Context) *loop.Outcome {
 	if len(p.Secrets) == 0 || p.Record().Unreadable() != nil {
@@ -139,7 +139,8 @@ func (p *Run) applySecret(ctx context.Context, managed ManagedSecret, entry owne
 		note, err = written.put(ctx, client)
 	}
 	if errors.Is(err, errVanished) {
-		err = calls.Misbehaves("Secret %q in namespace %q exists according to writes, but not according to reads", entry.Name, entry.Namespace)
+		err = calls.Misbehaves("the API server refuses to create Secret %q in namespace %q because it exists, but a read does not find it",
+			entry.Name, entry.Namespace)
 	}
 	return note, err
 }
@@ -197,8 +198,8 @@ func (p *Run) remember(entry ownership.Entry, digest string) {
 	p.State.Record = &noted
 }
 
-// FindSecrets adds kept Secrets of these names to the record in memory if they are not on record because a process ended
-// after it wrote them: their mark identifies them. Otherwise they would keep a namespace that is being removed.
+// FindSecrets adds managed Secrets of these names to the record in memory if they are not on record because a process
+// ended after it wrote them: their mark identifies them. Otherwise they would keep a namespace that is being removed.
 func (p *Run) FindSecrets(ctx context.Context, names ...string) *loop.Outcome {
 	for _, name := range names {
 		entry := p.secretEntry(name)
@@ -217,7 +218,7 @@ func (p *Run) FindSecrets(ctx context.Context, names ...string) *loop.Outcome {
 	return nil
 }
 
-// DropSecrets removes kept Secrets of these names by their UID.
+// DropSecrets removes managed Secrets of these names by their UID.
 func (p *Run) DropSecrets(ctx context.Context, names ...string) *loop.Outcome {
 	for _, name := range names {
 		entry := p.secretEntry(name)

@@ -269,12 +269,12 @@ func sameUse(a, b ownership.Entry) bool {
 func (p *Run) reportShared(before, now, inventory ownership.Inventory) {
 	for _, entry := range now {
 		if !slices.ContainsFunc(before, func(known ownership.Entry) bool { return known.Key == entry.Key && known.Owner == entry.Owner }) {
-			p.Shared = append(p.Shared, fmt.Sprintf("%s belongs to installation %q of the same add-on, and is used", entry.Key, entry.Owner))
+			p.Shared = append(p.Shared, fmt.Sprintf("%s is shared now: it belongs to installation %q of the same add-on", entry.Key, entry.Owner))
 		}
 	}
 	for _, entry := range inventory {
 		if slices.ContainsFunc(before, func(known ownership.Entry) bool { return known.Key == entry.Key }) && entry.UID != "" {
-			p.Shared = append(p.Shared, fmt.Sprintf("%s was shared and belongs to this installation now", entry.Key))
+			p.Shared = append(p.Shared, fmt.Sprintf("%s is no longer shared: it belongs to this installation now", entry.Key))
 		}
 	}
 }
@@ -284,16 +284,16 @@ func (p *Run) reportShared(before, now, inventory ownership.Inventory) {
 var errHandover = errors.New("another installation of the add-on is being removed")
 
 // errNewSibling says that another installation of the add-on was not on record yet.
-var errNewSibling = errors.New("another installation of the add-on is new")
+var errNewSibling = errors.New("another installation of the add-on has no release record yet")
 
 // handover is the wait for another installation of the add-on; nil for other errors.
 func handover(err error) *loop.Outcome {
-	then := ": objects that both have are compared after that"
+	then := ": Trellis waits until it is removed, and then checks whether both installations have the same objects"
 	found := errHandover
 	switch {
 	case errors.Is(err, errHandover):
 	case errors.Is(err, errNewSibling):
-		found, then = errNewSibling, ": objects that both have are compared once it has a record"
+		found, then = errNewSibling, ": Trellis waits for the record, and then checks whether both installations have the same objects"
 	default:
 		return nil
 	}

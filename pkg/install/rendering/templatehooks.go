@@ -72,7 +72,7 @@ func eventsOf(object *unstructured.Unstructured) (events []string, problem strin
 	isTheirs := runs && (isAnnotated || isLabelled)
 	switch {
 	case isOurs && !runs:
-		return nil, fmt.Sprintf("annotation %s is for Jobs and Pods", v1.AnnotationHook)
+		return nil, fmt.Sprintf("annotation %s is allowed only on Jobs and Pods", v1.AnnotationHook)
 	case isTheirs:
 		events = []string{hooks.ActionDelete.Pre()}
 	}

@@ -43,7 +43,7 @@ func TestHooksOfTemplates(t *testing.T) {
 		{why: "their label", kind: "Pod", metadata: "labels: {" + labelled + ": ''}", events: "pre-delete"},
 		{why: "ours and theirs", kind: "Job", metadata: "labels: {" + labelled + ": ''}, annotations: {" + ours + ": pre-delete}", events: "pre-delete"},
 		{why: "theirs on what does not run", kind: "ConfigMap", metadata: "annotations: {" + annotated + ": ''}"},
-		{why: "ours on what does not run", kind: "ConfigMap", metadata: "annotations: {" + ours + ": pre-delete}", problem: "is for Jobs and Pods"},
+		{why: "ours on what does not run", kind: "ConfigMap", metadata: "annotations: {" + ours + ": pre-delete}", problem: "is allowed only on Jobs and Pods"},
 		{why: "another word", kind: "Job", metadata: "annotations: {" + ours + ": post-delete}", problem: `and is "post-delete"`},
 		{why: "no word", kind: "Job", metadata: "annotations: {" + ours + ": ''}", problem: `and is ""`},
 		{

@@ -20,14 +20,14 @@ type ContentGoneError struct {
 func (e *ContentGoneError) Reason() string { return v1.ReasonContentGone }
 
 func (e *ContentGoneError) Error() string {
-	return fmt.Sprintf("version %q of add-on %q has other content in the catalogue than addonRef.digest names, and that "+
-		"digest is not installed: set the digest to %q, or choose another version", e.Version, e.Addon, e.Present)
+	return fmt.Sprintf("addonRef.digest matches neither the catalogue's version %q of add-on %q nor the installed content: set it to %q, "+
+		"or choose another version", e.Version, e.Addon, e.Present)
 }
 
 // Pinned is the message of Compatible if the pinned content is on record.
 func (e *ContentGoneError) Pinned() string {
-	return fmt.Sprintf("version %q of add-on %q has other content in the catalogue: the applied revision stays, and changes "+
-		"wait; set addonRef.digest to %q to install it", e.Version, e.Addon, e.Present)
+	return fmt.Sprintf("addonRef.digest does not match the catalogue's version %q of add-on %q: the applied revision stays, and changes "+
+		"wait; to update, set it to %q", e.Version, e.Addon, e.Present)
 }
 
 // isPinnedTo reports whether an installation may have this content of a version.

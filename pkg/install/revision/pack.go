@@ -128,7 +128,7 @@ func (r *Records) gather(ctx context.Context, head *corev1.Secret, about index) 
 		key := client.ObjectKey{Namespace: head.Namespace, Name: partName(head.Name, number)}
 		err := r.reader.Get(ctx, key, &part)
 		if apierrors.IsNotFound(err) {
-			return nil, &DamagedError{head.Name, fmt.Sprintf("misses part %d", number)}
+			return nil, &DamagedError{head.Name, fmt.Sprintf("lacks part %d", number)}
 		}
 		if err != nil {
 			return nil, fmt.Errorf("reading part %q of a release record: %w", key.Name, err)

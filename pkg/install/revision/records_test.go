@@ -274,7 +274,7 @@ func TestDamagedRecords(t *testing.T) {
 		{"a part is gone", "partless", func(head *corev1.Secret) {
 			head.Data[keyIndex] = bytes.Replace(head.Data[keyIndex], []byte("}"), []byte(`,"parts":[1]}`), 1)
 			sealAgain(head)
-		}, &DamagedError{sampleHead, "misses part 1"}},
+		}, &DamagedError{sampleHead, "lacks part 1"}},
 		{"the index was changed", "unsealed", func(head *corev1.Secret) {
 			head.Data[keyIndex] = bytes.Replace(head.Data[keyIndex], []byte(`"Applied"`), []byte(`"Intent"`), 1)
 		}, unsealed(sampleHead)},
@@ -320,7 +320,7 @@ func TestIncompletePartsMeanTheRevisionBefore(t *testing.T) {
 		Namespace: "incomplete", Name: partName(headName(first.Owner(), 2), 1),
 	}}
 	expect.Delete(t, c, part)
-	damage := &DamagedError{headName(first.Owner(), 2), "misses part 1"}
+	damage := &DamagedError{headName(first.Owner(), 2), "lacks part 1"}
 	first.Skipped, first.Damage = 2, damage.Error() // whoever goes on from it has to know
 	same(t, first, load(t, records, "incomplete"))
 }

@@ -193,7 +193,7 @@ func (a *allowance) reserve(bytes int) bool {
 
 func (a *allowance) release(bytes int) { a.free.Add(int64(bytes)) }
 
-func errKeptTooMuch() error { return calls.Misbehaves("its lists have more than the memory limit") }
+func errKeptTooMuch() error { return calls.Misbehaves("its lists take more memory than allowed") }
 
 // turn is a lock; waiting for it ends with the context.
 type turn chan struct{}

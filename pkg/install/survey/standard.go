@@ -206,9 +206,9 @@ func (a *assessor) readForeign(ctx context.Context, key ownership.Key) error {
 	live, err := calls.ReadWhole(ctx, calls.DynamicOf(a.target, where, key.Namespace), calls.Place{Namespace: key.Namespace, Name: key.Name})
 	switch {
 	case apierrors.IsNotFound(err):
-		lacks(status.NotFoundStatus, "it does not exist, and rule %d of the add-on reads it", rules[0])
+		lacks(status.NotFoundStatus, "it does not exist, but rule %d of the add-on reads it", rules[0])
 	case calls.IsAnswer(err):
-		lacks(status.UnknownStatus, "rule %d of the add-on reads it, and the API server refuses that (%s)",
+		lacks(status.UnknownStatus, "rule %d of the add-on reads it, but the API server refuses the read (%s)",
 			rules[0], apierrors.ReasonForError(err))
 	case err != nil:
 		return fmt.Errorf("reading %q: %w", key, err)

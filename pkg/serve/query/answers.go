@@ -102,7 +102,7 @@ func (a *answers) to(ctx context.Context, at *snapshot, key pair) (*content, err
 	case a.turns <- struct{}{}:
 		defer func() { <-a.turns }()
 	case <-ctx.Done():
-		return nil, &UnavailableError{"too many platforms are being requested now", ctx.Err()}
+		return nil, &UnavailableError{"too many other lists are being computed now", ctx.Err()}
 	}
 	cached.mutex.Lock()
 	defer cached.mutex.Unlock()

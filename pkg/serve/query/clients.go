@@ -96,7 +96,7 @@ const impersonates = "Impersonate-"
 func (s *Server) identify(ctx context.Context, request *http.Request) (*Identity, error) {
 	for name := range request.Header {
 		if strings.HasPrefix(name, impersonates) {
-			return nil, &ParameterError{"header " + shown(name), "this endpoint answers for its caller only: leave out --as"}
+			return nil, &ParameterError{"header " + shown(name), "this endpoint does not support impersonation: leave out --as"}
 		}
 	}
 	if hasToken := len(request.Header["Authorization"]) > 0; !hasToken && s.Clients != nil && request.TLS != nil &&

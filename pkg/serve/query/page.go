@@ -88,7 +88,7 @@ func (q *rowQuery) readPlace(values map[string]string) error {
 		parts = append([]string{""}, parts...)
 	}
 	if len(parts) != 3 || len(given) > mostAfter {
-		return &ParameterError{"after", "it is not what the answer before had in field after, with the same sort"}
+		return &ParameterError{"after", "it is not the value of field after in the previous answer with the same sort"}
 	}
 	q.after = &position{parts[0], parts[1], parts[2]}
 	return nil

@@ -270,4 +270,4 @@ func isJSON(types []string) bool {
 	return len(types) == 1 && err == nil && kind == "application/json"
 }
 
-var errAfter = errors.New("there is more after the object")
+var errAfter = errors.New("there is data after the object")

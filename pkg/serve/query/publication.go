@@ -69,7 +69,7 @@ func (p *Publication) Publish(ctx context.Context, data map[string][]byte, _ tim
 		err = p.Writer.Patch(ctx, held, patch)
 	}
 	if err != nil && ctx.Err() == nil {
-		p.Logger.Error(err, "ConfigMap addon-query can't be written: clients don't find the query endpoint by it. The chart creates it")
+		p.Logger.Error(err, "ConfigMap addon-query, which the chart creates, can't be written: clients can't find the query endpoint")
 	}
 	return nil
 }

@@ -160,7 +160,7 @@ func TestCatalogues(t *testing.T) {
 		{why: "the same as before", before: charted("https://charts.example.com", "2.x"), after: described(charted("https://charts.example.com", "2.x"))},
 		{why: "ConfigMaps of the hub, to read", after: asking("configmaps")},
 		{why: "Secrets of the hub", after: asking("secrets"), refused: []string{
-			`AddonCatalogue "platform/tools"`, `addon "web" version "1.0.0": template.access[0].rules[0].resources[0]`, `no rights for "secrets"`,
+			`AddonCatalogue "platform/tools"`, `addon "web" version "1.0.0": template.access[0].rules[0].resources[0]`, `rights for "secrets"`,
 		}},
 		{why: "an add-on too large by itself", after: many(), refused: []string{`"web"`, "bytes"}},
 		{why: "a role is somebody else's business", after: role},

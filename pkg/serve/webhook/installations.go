@@ -334,9 +334,9 @@ func (i *Installations) deletion(ctx context.Context, request admission.Request,
 	if err != nil || found.Deleted {
 		return allowed()
 	}
-	return forbidden(fmt.Sprintf("%s is a core add-on of cluster %q, which needs it: it would be created again. To remove it permanently, "+
-		"remove it from the set of core add-ons: from ConfigMap custom-core-addons in the platform namespace of this seed, or by the setting "+
-		"of the Cluster that requests it; core add-ons of every cluster are removed only with their Cluster",
+	return forbidden(fmt.Sprintf("%s is a core add-on of cluster %q, so it would be created again. To remove it permanently, remove its "+
+		"add-on from ConfigMap custom-core-addons in the platform namespace of this seed, or change the setting of the Cluster that requests "+
+		"it; core add-ons that every cluster has are removed only with their Cluster",
 		name(request, object), found.Name))
 }
 

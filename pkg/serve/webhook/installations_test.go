@@ -153,7 +153,7 @@ func TestInstallations(t *testing.T) {
 		{why: "one beside secrets of the cluster", after: with(with(installation("1.0.5", ""), ofCore), template("a: {{ .Cluster.Kubeconfig }}")),
 			refused: []string{`version "1.0.5"`, `spec.valuesTemplate: the text at "valuesTemplate" holds template marks`}},
 		{why: "content that is gone, whatever the form of today's", after: with(installation("1.1.0", `{"size":1}`), pinned),
-			warned: []string{"has other content in the catalogue than addonRef.digest names, and that digest is not installed"}},
+			warned: []string{"addonRef.digest matches neither the catalogue's version"}},
 		{why: "content that only the cluster has", after: with(installation("1.1.0", `{"size":1}`), applied),
 			warned: []string{"the applied revision stays, and changes wait"}},
 		{why: "a reserved key", after: installation("1.0.0", `{"kkp":{}}`), refused: []string{"spec.values", "kkp"}},

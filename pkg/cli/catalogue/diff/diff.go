@@ -13,10 +13,10 @@ import (
 )
 
 // Example has calls for the help.
-const Example = `  # What a commit of this folder would change, for the catalogue in git that reads it
+const Example = `  # The changes by a commit of this folder, for the catalogue in git that reads the folder
   kubectl addons catalogue diff ./catalogue --catalogue platform
 
-  # What kubectl apply of an AddonCatalogue would change
+  # The changes by kubectl apply of an AddonCatalogue
   kubectl addons catalogue diff catalogue.yaml`
 
 type options struct {
@@ -30,19 +30,21 @@ func Command(tool *cli.Tool) *cobra.Command {
 	o := &options{Tool: tool}
 	command := &cobra.Command{
 		Use:   "diff FILE|FOLDER|-",
-		Short: "Show what files of a catalogue would change on the master, and which installations use that",
-		Long: "Show what the merge of all catalogues would change if a catalogue had the add-ons of these files: versions that are added,\n" +
-			"removed or changed, and how many installations on which seeds use what is removed or changed, as last counted.\n" +
+		Short: "Show what files of a catalogue would change on the master, and how many installations are affected",
+		Long: "Show what the merged catalogues would lose, gain or change if a catalogue had exactly the add-ons of these files. For each\n" +
+			"version that is removed or changed, it shows how many installations on each seed use the version, by the last count.\n" +
 			"It changes nothing. Exit code 1: something differs.\n\n" +
-			"The files replace all add-ons of the catalogue of --catalogue, which may read them from git, or of the only AddonCatalogue\n" +
-			"that the files have. It needs the context of the master; --namespace is the platform namespace (default kubermatic).",
+			"The files are compared with the catalogue that --catalogue names, which may read its add-ons from git. The default is the\n" +
+			"name of the AddonCatalogue in the files. The command needs the context of the master; --namespace is the platform\n" +
+			"namespace (default kubermatic).",
 		Example: Example, Args: cobra.ExactArgs(1),
 		Annotations: cli.Needs("list addoncatalogues in the platform namespace of the master",
 			"get configmaps in the platform namespace of the master"),
 		RunE: func(command *cobra.Command, paths []string) error { return o.run(command.Context(), paths[0]) },
 	}
 	o.format.Flag(command)
-	command.Flags().StringVar(&o.name, "catalogue", "", "name of the catalogue that the files are for (default: that of their AddonCatalogue)")
+	command.Flags().StringVar(&o.name, "catalogue", "",
+		"name of the catalogue to compare with (default: the name of the AddonCatalogue in the files)")
 	return command
 }
 
@@ -56,7 +58,7 @@ func (o *options) run(ctx context.Context, path string) error {
 	}
 	if o.name == "" {
 		if len(content.Objects) != 1 || content.Objects[0].Name == "" {
-			return cli.Fail(cli.ExitUsage, "name it by --catalogue", "the files do not name the one catalogue that they are for")
+			return cli.Fail(cli.ExitUsage, "name the catalogue by --catalogue", "the files have no AddonCatalogue, or several")
 		}
 		o.name = content.Objects[0].Name
 	}
@@ -116,11 +118,11 @@ func counts(all []view.Difference) string {
 		}
 	}
 	return text.Count(len(all), "difference") + "; " + text.Count(used, "installation") + " " + text.Verb(used, "uses", "use") +
-		" what is removed or changed"
+		" removed or changed versions"
 }
 
 // conflictTexts explain why offers are left out.
 var conflictTexts = map[string]string{
-	v1.ReasonDuplicate: "has the version too, and comes first", v1.ReasonCoreReserved: "has type Core and reserves the name",
+	v1.ReasonDuplicate: "has this version too, and has precedence", v1.ReasonCoreReserved: "has type Core and reserves the name",
 	v1.ReasonOwnedByOther: "owns the add-on",
 }

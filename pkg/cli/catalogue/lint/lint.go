@@ -29,7 +29,7 @@ const Example = `  # The folder of a catalogue in git
   # As annotations of a pull request on GitHub
   kubectl addons catalogue lint ./catalogue -o github
 
-  # Files of a Core catalogue, and the input
+  # Files of a Core catalogue, and standard input
   kubectl addons catalogue lint --type Core cni.yaml csi.yaml
   cat catalogue.yaml | kubectl addons catalogue lint -`
 
@@ -56,7 +56,8 @@ func Command(tool *cli.Tool) *cobra.Command {
 		RunE: func(command *cobra.Command, paths []string) error { return o.run(command.Context(), paths) },
 	}
 	o.format.Flag(command, formatGitHub)
-	command.Flags().StringVar(&o.kind, "type", "", "type of the catalogue: Custom or Core (default: as each AddonCatalogue says, else Custom)")
+	command.Flags().StringVar(&o.kind, "type", "",
+		"type of the catalogue: Custom or Core (default: spec.type of an AddonCatalogue, else Custom)")
 	_ = command.RegisterFlagCompletionFunc("type", cobra.FixedCompletions(types, cobra.ShellCompDirectiveNoFileComp))
 	return command
 }

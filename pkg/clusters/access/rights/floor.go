@@ -155,7 +155,8 @@ func checkBuiltIn(group string, rule *v1.AccessRule) (field string, err error) {
 	for at, resource := range rule.Resources {
 		limit, isKnown := limits[resource]
 		if !isKnown {
-			return fmt.Sprintf("resources[%d]", at), fmt.Errorf("agents may have no rights for %s of %s", quoted(resource), groupWords(group))
+			return fmt.Sprintf("resources[%d]", at), fmt.Errorf("agents can't get rights for %s of %s: remove the rule",
+				quoted(resource), groupWords(group))
 		}
 		if limit == byName && isWrite {
 			if field, err := checkOwnNames(rule.ResourceNames, resource); err != nil {
@@ -178,7 +179,7 @@ func checkOwnNames(names []string, resource string) (field string, err error) {
 		}
 		if rest := name[len(ownPrefix):]; strings.Contains(rest, "-") || strings.Contains(rest, installationMark) {
 			return fmt.Sprintf("resourceNames[%d]", at), fmt.Errorf(
-				"%s has another %q or %s after %s, so it may belong to another installation: use dots instead",
+				"%s has %q or %s after %s, so it could be the name of another installation's object: use dots instead",
 				quoted(name), "-", installationMark, ownPrefix)
 		}
 	}

@@ -57,22 +57,22 @@ func refused(t *testing.T, access v1.Access, place, says string) {
 func TestWhatNoAgentMayHave(t *testing.T) {
 	const own = "[addon-$(installation)-a]"
 	for _, row := range []struct{ why, groups, resources, names, verbs, place, says string }{
-		{"Secrets", `[""]`, "[secrets]", "[]", "[get]", "resources[0]", `no rights for "secrets" of the core group`},
-		{"a Secret by name", `[""]`, "[secrets]", own, "[get]", "resources[0]", "no rights for"},
-		{"the outbox by hand", `[""]`, "[secrets]", "[addon-out-$(installation)]", "[get, update, patch]", "resources[0]", "no rights for"},
-		{"Secrets behind what may be", `[""]`, "[configmaps, secrets]", "[]", "[get]", "resources[1]", "no rights for"},
-		{"Secrets by another group of the rule", `[policy.example.com, ""]`, "[secrets]", "[]", "[get]", "resources[0]", "no rights for"},
-		{"pods", `[""]`, "[pods]", "[]", "[list]", "resources[0]", "no rights for"},
+		{"Secrets", `[""]`, "[secrets]", "[]", "[get]", "resources[0]", `rights for "secrets" of the core group`},
+		{"a Secret by name", `[""]`, "[secrets]", own, "[get]", "resources[0]", "can't get rights for"},
+		{"the outbox by hand", `[""]`, "[secrets]", "[addon-out-$(installation)]", "[get, update, patch]", "resources[0]", "can't get rights for"},
+		{"Secrets behind what may be", `[""]`, "[configmaps, secrets]", "[]", "[get]", "resources[1]", "can't get rights for"},
+		{"Secrets by another group of the rule", `[policy.example.com, ""]`, "[secrets]", "[]", "[get]", "resources[0]", "can't get rights for"},
+		{"pods", `[""]`, "[pods]", "[]", "[list]", "resources[0]", "can't get rights for"},
 		{"a shell", `[""]`, "[pods/exec]", "[]", "[create]", "resources[0]", "subresources are status, scale and finalizers"},
 		{"logs", `[""]`, "[pods/log]", "[]", "[get]", "resources[0]", "subresources are status, scale and finalizers"},
 		{"a token", `[""]`, "[serviceaccounts/token]", "[]", "[create]", "resources[0]", "subresources are status, scale and finalizers"},
-		{"accounts", `[""]`, "[serviceaccounts]", "[]", "[get]", "resources[0]", "no rights for"},
-		{"services, to take their traffic", `[""]`, "[services]", "[]", "[patch]", "resources[0]", "no rights for"},
-		{"a namespace's status", `[""]`, "[namespaces/status]", "[]", "[patch]", "resources[0]", "no rights for"},
-		{"subresources of what may be", `[""]`, "[configmaps/status]", own, "[patch]", "resources[0]", "no rights for"},
-		{"claims", `[""]`, "[persistentvolumeclaims]", "[]", "[get]", "resources[0]", "no rights for"},
-		{"candidates of elections", "[coordination.k8s.io]", "[leasecandidates]", "[]", "[get]", "resources[0]", "no rights for"},
-		{"ConfigMaps of a group that has none", "[coordination.k8s.io]", "[configmaps]", own, "[get]", "resources[0]", "no rights for"},
+		{"accounts", `[""]`, "[serviceaccounts]", "[]", "[get]", "resources[0]", "can't get rights for"},
+		{"services, to take their traffic", `[""]`, "[services]", "[]", "[patch]", "resources[0]", "can't get rights for"},
+		{"a namespace's status", `[""]`, "[namespaces/status]", "[]", "[patch]", "resources[0]", "can't get rights for"},
+		{"subresources of what may be", `[""]`, "[configmaps/status]", own, "[patch]", "resources[0]", "can't get rights for"},
+		{"claims", `[""]`, "[persistentvolumeclaims]", "[]", "[get]", "resources[0]", "can't get rights for"},
+		{"candidates of elections", "[coordination.k8s.io]", "[leasecandidates]", "[]", "[get]", "resources[0]", "can't get rights for"},
+		{"ConfigMaps of a group that has none", "[coordination.k8s.io]", "[configmaps]", own, "[get]", "resources[0]", "can't get rights for"},
 
 		{"all groups", `["*"]`, "[policies]", "[]", "[get]", "apiGroups[0]", "wildcard"},
 		{"all resources", "[policy.example.com]", `["*"]`, "[]", "[get]", "resources[0]", "wildcard"},
@@ -99,10 +99,10 @@ func TestWhatNoAgentMayHave(t *testing.T) {
 		{"a group in upper case", "[Apps.example.com]", "[policies]", "[]", "[get]", "apiGroups[0]", "lower case"},
 		{"a group with a blank", `[" "]`, "[secrets]", "[]", "[get]", "apiGroups[0]", "lower case"},
 		{"a subresource of a subresource", "[policy.example.com]", "[policies/status/scale]", "[]", "[get]", "resources[0]", "subresources are status"},
-		{"finalizers of workloads", "[apps]", "[deployments/finalizers]", "[]", "[update]", "apiGroups[0]", "no rights for group"},
-		{"finalizers of the platform's kinds", "[kubermatic.k8c.io]", "[clusters/finalizers]", "[]", "[update]", "apiGroups[0]", "no rights for group"},
-		{"finalizers of Pods", `[""]`, "[pods/finalizers]", "[]", "[update]", "resources[0]", "no rights for"},
-		{"finalizers of what may be", `[""]`, "[configmaps/finalizers]", own, "[update]", "resources[0]", "no rights for"},
+		{"finalizers of workloads", "[apps]", "[deployments/finalizers]", "[]", "[update]", "apiGroups[0]", "can't get rights for group"},
+		{"finalizers of the platform's kinds", "[kubermatic.k8c.io]", "[clusters/finalizers]", "[]", "[update]", "apiGroups[0]", "can't get rights for group"},
+		{"finalizers of Pods", `[""]`, "[pods/finalizers]", "[]", "[update]", "resources[0]", "can't get rights for"},
+		{"finalizers of what may be", `[""]`, "[configmaps/finalizers]", own, "[update]", "resources[0]", "can't get rights for"},
 		{"the finalizers of namespaces", `[""]`, "[namespaces/finalize]", "[]", "[update]", "resources[0]", "subresources are status, scale and finalizers"},
 		{"an empty subresource", "[policy.example.com]", "[policies/]", "[]", "[get]", "resources[0]", "subresources are status"},
 
@@ -110,8 +110,8 @@ func TestWhatNoAgentMayHave(t *testing.T) {
 		{"ConfigMaps of others", `[""]`, "[configmaps]", "[addon-$(installation)-a, ca-bundle]", "[update]", "resourceNames[1]", "does not begin with"},
 		{"ConfigMaps of an installation by its name", `[""]`, "[configmaps]", "[addon-web-a]", "[delete]", "resourceNames[0]", "does not begin with"},
 		{"ConfigMaps made", `[""]`, "[configmaps]", "[]", "[create]", "resourceNames", "need resourceNames"},
-		{"another installation's", `[""]`, "[configmaps]", "[addon-$(installation)-engine-report]", "[update]", "resourceNames[0]", "may belong to another installation"},
-		{"twice the installation", `[""]`, "[configmaps]", "[addon-$(installation)-$(installation)]", "[update]", "resourceNames[0]", "may belong to another installation"},
+		{"another installation's", `[""]`, "[configmaps]", "[addon-$(installation)-engine-report]", "[update]", "resourceNames[0]", "could be the name of another installation's object"},
+		{"twice the installation", `[""]`, "[configmaps]", "[addon-$(installation)-$(installation)]", "[update]", "resourceNames[0]", "could be the name of another installation's object"},
 		{"the beginning alone", `[""]`, "[configmaps]", "[addon-$(installation)-]", "[create]", "resourceNames[0]", "is not the name"},
 		{"events beside ConfigMaps", `[""]`, "[events, configmaps]", "[]", "[create]", "resourceNames", "need resourceNames"},
 		{"leaders of others", "[coordination.k8s.io]", "[leases]", "[]", "[update]", "resourceNames", "need resourceNames"},
@@ -157,7 +157,7 @@ func TestGroupsThatNoAgentMayHave(t *testing.T) {
 		access := v1.Access{Name: "hub", Rules: []v1.AccessRule{{
 			APIGroups: []string{group}, Resources: []string{"policies"}, Verbs: []string{"get"},
 		}}}
-		t.Run(group, func(t *testing.T) { refused(t, access, "rules[0].apiGroups[0]", "no rights for group") })
+		t.Run(group, func(t *testing.T) { refused(t, access, "rules[0].apiGroups[0]", "can't get rights for group") })
 	}
 }
 

@@ -59,11 +59,11 @@ func checkGroup(group string) error {
 		return fmt.Errorf("%s is not an API group in lower case; wildcards are not allowed", quoted(group))
 	}
 	if !strings.Contains(group, ".") {
-		return fmt.Errorf("agents may have no rights for group %s, as for all groups built into Kubernetes", quoted(group))
+		return fmt.Errorf("agents can't get rights for group %s, nor for any other group built into Kubernetes: remove the rule", quoted(group))
 	}
 	for _, one := range denied {
 		if group == one || strings.HasSuffix(group, "."+one) {
-			return fmt.Errorf("agents may have no rights for group %s", quoted(group))
+			return fmt.Errorf("agents can't get rights for group %s: remove the rule", quoted(group))
 		}
 	}
 	return nil

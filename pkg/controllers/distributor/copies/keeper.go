@@ -65,7 +65,7 @@ type found struct {
 	status  v1.AddonSetStatus
 }
 
-// NewKeeper returns one without any copies. The client is the seed's.
+// NewKeeper returns a Keeper without copies. The client is for the seed.
 func NewKeeper(with client.Client, seed, namespace string) *Keeper {
 	return &Keeper{
 		client: with, seed: seed, namespace: namespace, found: map[string]*found{}, others: map[string]bool{}, gone: map[types.UID]bool{},
@@ -249,8 +249,8 @@ func (k *Keeper) AllMarked(wanted map[string]*Set) bool {
 	return true
 }
 
-// Rows are the rows of the wanted sets. Argument digests has those of the merged catalogues that the seed should
-// have.
+// Rows returns the rows of the wanted sets. Argument digests has the digests of the merged catalogues that the seed
+// should have.
 func (k *Keeper) Rows(wanted map[string]*Set, orders map[string]Order, digests, failed map[string]string) map[string]Row {
 	rows := make(map[string]Row, len(wanted))
 	for name, set := range wanted {

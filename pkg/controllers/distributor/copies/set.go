@@ -25,9 +25,9 @@ type Set struct {
 
 // Order is package fleet's order for one copy, in addition to its content.
 type Order struct {
-	// UID of the set; an order for another one does not count.
+	// UID of the set; the Keeper ignores an order for another UID.
 	UID types.UID
-	// Generation of the set that the decision was about: a gate counts the groups of that one.
+	// Generation of the set that the decision is based on: the gate counts the groups of this generation.
 	Generation int64
 	// Gate for the seed; empty: the copy's present one.
 	Gate string
@@ -45,13 +45,14 @@ type Row struct {
 	UID types.UID
 	// There says that the copy exists.
 	There bool
-	// Gone says that the copy was ordered to be deleted and does not exist any more.
+	// Gone says that an Order deleted the copy, and that it no longer exists.
 	Gone bool
 	// Synced says that Status is about the set and the catalogues that the master has.
 	Synced bool
-	// Run is that of the wanted set.
+	// Run is the Run of the wanted Set.
 	Run int64
-	// RemovalApproved is the copy's, and Confirmed says that it was ordered to be deleted; both only if it is marked.
+	// RemovalApproved is the copy's annotation. Confirmed says that the deletion of the copy was ordered. Both are set
+	// only if the copy has a valid mark.
 	RemovalApproved string
 	Confirmed       bool
 	// Status is the seed's status, limited.

@@ -21,15 +21,15 @@ type EndedError struct{}
 
 func (e *EndedError) Error() string { return "the seed's API server ended a watch before its timeout" }
 
-// Forget has all copies read again.
+// Forget makes the next Read read all copies again.
 func (k *Keeper) Forget() { clear(k.found) }
 
-// Unlist has the copies count as not listed: Follow then begins at the seed's present state.
+// Unlist marks the copies as not listed: Follow then begins at the seed's present state.
 func (k *Keeper) Unlist() { k.listed, k.from = false, "" }
 
-// Follow watches the copies from where List ended, until the context ends or the watch breaks: then the memory of the
-// seed may be of a state that the seed has lost. If List was not called, it begins at the seed's present state. It
-// calls wake after each change, which must not block.
+// Follow watches the copies from the state of the last List, until the context ends or the watch breaks. After a break,
+// the data in memory may be of a state that the seed has lost. If List was not called, it begins at the seed's present
+// state. It calls wake after each change, which must not block.
 func (k *Keeper) Follow(server *remote.Client, wake func()) func(ctx context.Context) error {
 	path := "/apis/" + v1.GroupVersion.String() + "/namespaces/" + k.namespace + "/addonsets"
 	from := k.from

@@ -34,7 +34,8 @@ func (e *unmarkedError) Error() string {
 		"correct that", e.name)
 }
 
-// CarryOut makes the copies as wanted and ordered. It calls failed, by name, for each failure.
+// CarryOut creates, updates and deletes copies by the wanted sets and the orders. It calls failed, by name, for each
+// failure.
 func (k *Keeper) CarryOut(ctx context.Context, wanted map[string]*Set, orders map[string]Order, failed func(name string, err error)) {
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
 		set, order := wanted[name], orders[name]

@@ -97,7 +97,7 @@ func trouble(seed *seedFacts) string {
 	case seed.row.Failure != "":
 		return seed.row.Failure
 	case !seed.synced && seed.row.There && seed.row.Status.ObservedGeneration == 0:
-		return "the seed does not act on the set yet"
+		return "the seed has not evaluated the set yet"
 	case !seed.synced:
 		return "the set, or a catalogue that it depends on, is not on the seed yet"
 	}

@@ -24,8 +24,9 @@ const (
 // Findings are the distributor's findings about one catalogue.
 type Findings struct {
 	Name types.NamespacedName
-	// Generation is the present one, Read the one that counts. Waits says why a later one, of it or of a catalogue
-	// generated from it, is not read yet; empty if there is none.
+	// Generation is the present generation of the catalogue, and Read the generation that the distributor uses. Waits
+	// says why a later generation, of the catalogue or of one generated from it, is not read yet; empty if there is
+	// none.
 	Generation, Read int64
 	Waits            string
 	// Refusal is why the present spec does not count, with its reason; empty if it does.
@@ -37,14 +38,14 @@ type Findings struct {
 	// TooLarge names the merged add-ons that were refused, and says that the catalogue does not fit into memory.
 	TooLarge  []string
 	Conflicts []v1.CatalogueConflict
-	// Digests of the merged add-ons with a part of the catalogue.
+	// Digests of the merged add-ons to which the catalogue contributes.
 	Digests map[string]string
 	// Secrets that its entries name, and their problems on the master.
 	Secrets        []string
 	SecretProblems map[string]string
 	// NotAllowed says which Secrets it may not use, SecretWarnings which it may use only because it used them before.
 	NotAllowed, SecretWarnings []string
-	// Sources are those of its versions.
+	// Sources are the sources of its versions.
 	Sources []catalogue.SourceUse
 	// Leave are the versions that clusters must leave; LeaveProblem is why the annotation is unreadable.
 	Leave        catalogue.Leave

@@ -50,7 +50,7 @@ func sourcesReady(object *v1.AddonCatalogue, f *facts) metav1.Condition {
 			Message: fmt.Sprintf("not checked yet: %d of %s", checked.open, text.Count(len(f.Sources), "version")) + f.unchecked(),
 		}
 	}
-	said := "every source was found"
+	said := "every source was fetched"
 	if checked.unrendered > 0 {
 		said += fmt.Sprintf("; not rendered, since they need a cluster or values: %d of %s",
 			checked.unrendered, text.Count(len(f.Sources), "version"))

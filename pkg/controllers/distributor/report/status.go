@@ -100,12 +100,12 @@ func conflictText(object *v1.AddonCatalogue, conflict v1.CatalogueConflict, inGi
 	case conflict.Reason == v1.ReasonCoreReserved:
 		return fmt.Sprintf("add-on %q is left out: Core catalogue %s reserves the name", conflict.Addon, winner)
 	case conflict.Reason == v1.ReasonOwnedByOther && conflict.Version != "":
-		return fmt.Sprintf("version %q of add-on %q is left out: Custom catalogue %s took the add-on over, and the previous owner keeps only "+
-			"its versions from before: remove the version from catalogue %q", conflict.Version, conflict.Addon, winner, catalogue.Author(object))
+		return fmt.Sprintf("version %q of add-on %q is left out: Custom catalogue %s took over the add-on, and its previous owner can't "+
+			"add versions: remove the version from catalogue %q", conflict.Version, conflict.Addon, winner, catalogue.Author(object))
 	case conflict.Reason == v1.ReasonOwnedByOther:
-		return fmt.Sprintf("add-on %q is left out: it belongs to Custom catalogue %s: remove it from catalogue %q or from that one, or ask a "+
-			"user with verb %s to annotate %q with %s=%s", conflict.Addon, winner, catalogue.Author(object),
-			v1.VerbManageCore, catalogue.Author(object), v1.AnnotationTakeOver, conflict.Addon)
+		return fmt.Sprintf("add-on %q is left out here, since Custom catalogue %s owns it. Remove it from one of the two catalogues, or ask "+
+			"a user with verb %s to set annotation %s=%s on %q", conflict.Addon, winner,
+			v1.VerbManageCore, v1.AnnotationTakeOver, conflict.Addon, catalogue.Author(object))
 	case conflict.WonBy == object.Name, inGit == object.Name:
 		return fmt.Sprintf("add-on %q version %q is in other catalogues too; this one has precedence", conflict.Addon, conflict.Version)
 	}

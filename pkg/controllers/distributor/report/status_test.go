@@ -176,18 +176,18 @@ func TestSourcesAreAsTheSeedsFoundThem(t *testing.T) {
 	}{
 		{"nobody checks", found{}, nil, false, "Unknown/SourcesUnchecked: not checked yet: 2 of 2 versions; no seed checks sources now"},
 		{"nothing is checked", found{"north": good(), "south": good()}, seeds, false, "Unknown/SourcesUnchecked: not checked yet: 2 of 2 versions"},
-		{"one seed found all", found{"north": good("00", "01"), "south": good()}, seeds, false, "True/SourcesReady: every source was found"},
+		{"one seed found all", found{"north": good("00", "01"), "south": good()}, seeds, false, "True/SourcesReady: every source was fetched"},
 		{
 			"one can't be rendered", found{"north": unrendered, "south": unrendered}, seeds, false,
-			"True/SourcesReady: every source was found; not rendered, since they need a cluster or values: 1 of 2 versions",
+			"True/SourcesReady: every source was fetched; not rendered, since they need a cluster or values: 1 of 2 versions",
 		},
 		{"one is wrong", found{first: bad("00"), other[first]: good()}, seeds, false, `False/ArtifactNotFound: add-on "web" version "2.0.0": no chart`},
 		{
 			"two are wrong", found{"north": bad("00", "01"), "south": bad("00", "01")}, seeds, false,
 			`False/ArtifactNotFound: add-on "web" version "2.0.0": no chart; and 1 more`,
 		},
-		{"the checker finds what another does not", found{second: good("00", "01"), other[second]: bad("01")}, seeds, false, "True/SourcesReady: every source was found"},
-		{"a seed that checks no more", found{"north": bad("00", "01"), "south": good("00", "01")}, []string{"south"}, false, "True/SourcesReady: every source was found"},
+		{"the checker finds what another does not", found{second: good("00", "01"), other[second]: bad("01")}, seeds, false, "True/SourcesReady: every source was fetched"},
+		{"a seed that checks no more", found{"north": bad("00", "01"), "south": good("00", "01")}, []string{"south"}, false, "True/SourcesReady: every source was fetched"},
 		{"not all seeds were asked", found{"north": good(), "south": nil}, nil, true, "True/SourcesReady: as before"},
 		{"not all seeds were asked, and none checks yet", found{"north": bad("00"), "south": nil}, nil, true, "True/SourcesReady: as before"},
 		{"the only seed that checks ended", found{"north": bad("00")}, nil, false, `False/ArtifactNotFound: add-on "web" version "2.0.0": no chart`},

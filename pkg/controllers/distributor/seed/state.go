@@ -37,7 +37,7 @@ type State struct {
 	At     time.Time
 	// Digests of the seed's merged add-ons, when it was last reached.
 	Digests map[string]string
-	// Held has, by name of a merged add-on, the catalogue because of which it is not changed.
+	// Held maps each merged add-on that is not changed to the catalogue that is the reason.
 	Held map[string]string
 	// KeyFailed says why the seed has no key of marks; empty if it has.
 	KeyFailed string

@@ -42,7 +42,7 @@ type Wanted struct {
 // Secrets are copies of Secrets for sources, and for values of sets.
 type Secrets struct {
 	Copies map[string]SecretCopy
-	// Held are missing on the master: copies on seeds stay.
+	// Held names Secrets that are missing on the master: their copies on seeds stay.
 	Held map[string]bool
 	// HoldValues keeps every copy with values: an invalid set may need it.
 	HoldValues bool

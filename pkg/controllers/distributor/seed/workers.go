@@ -71,8 +71,8 @@ func (w *Workers) Start(ctx context.Context) error {
 	return nil
 }
 
-// Assign gives every target's worker its task, starts new workers, and ends those without a target.
-// Workers outlive the context, whose Tracer they take.
+// Assign gives every target's worker its task, starts new workers, and ends those without a target. Workers continue
+// after the context ends, and use its Tracer.
 func (w *Workers) Assign(ctx context.Context, targets []Target, want *Wanted) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()

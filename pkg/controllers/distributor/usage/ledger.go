@@ -150,7 +150,7 @@ type Stay struct {
 	Uncounted int
 }
 
-// Having counts the installations with one of some versions.
+// Having counts the installations with any of these versions.
 func (l *Ledger) Having(leave catalogue.Leave) Stay {
 	named := map[catalogue.UsedVersion]bool{} // two spellings are one version
 	for addon, versions := range leave {

@@ -43,7 +43,7 @@ func (p *Preview) Notes() []string {
 		notes = append(notes, "warning: "+warning)
 	}
 	if p.Masked != "" {
-		notes = append(notes, "values and leaves are hidden: "+p.Masked)
+		notes = append(notes, "values and fields are hidden: "+p.Masked)
 	}
 	if p.Truncated {
 		notes = append(notes, "there are more values or changes than a preview shows")
