@@ -13,9 +13,9 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/base/loop"
-	"github.com/trellis-addons/trellis/pkg/clusters/access/rights"
 	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
 	"github.com/trellis-addons/trellis/pkg/clusters/target"
+	"github.com/trellis-addons/trellis/pkg/install/rendering"
 	"github.com/trellis-addons/trellis/pkg/install/resolution"
 	"github.com/trellis-addons/trellis/pkg/values/templatedata"
 )
@@ -64,30 +64,11 @@ func (r *Reconciler) seenOfCAPI(ctx context.Context, f *facts) (target.Descripti
 // them.
 func (r *Reconciler) templateData(ctx context.Context, f *facts, of target.Description) (templatedata.Data, error) {
 	data, err := r.Platform.TemplateData(ctx, of, r.Options.Variables[addonOf(f.installation)])
-	data.Agent = agentData(f)
+	data.BuiltIn = rendering.BuiltIn(f.installation.Namespace, f.installation, f.choice.Version)
 	if err != nil || !f.choice.SeesSecrets() {
 		return data, err
 	}
 	return r.ClusterSecrets.AddTo(ctx, data, of)
-}
-
-// agentData is the additional data for a version with access; nil for all others.
-func agentData(f *facts) *templatedata.Agent {
-	asked := f.choice.Version.Template.Access
-	if len(asked) == 0 {
-		return nil
-	}
-	agent := &templatedata.Agent{
-		ClusterName: f.installation.Namespace, AddonInstallNamespace: f.installation.Spec.TargetNamespace,
-		InstallMode: templatedata.InstallModeDefault,
-	}
-	for _, one := range asked {
-		if rights.IsForAPIServer(one) {
-			agent.HubKubeConfigSecret = rights.SecretName(f.installation.Name, one.Name)
-			break
-		}
-	}
-	return agent
 }
 
 // dataOutcome retries: no event reports a Cluster's new Secrets.

@@ -83,3 +83,39 @@ func TestAMarkedJobOfAChartCleansUpBeforeTheRemoval(t *testing.T) {
 		t.Error("the Job stays after it is complete")
 	}
 }
+
+// TestTemplatesOfAllVersionsSeeTheNamesOfOpenClusterManagement fails when a version without access, of a chart or of
+// go-template, lacks the cluster's name on the hub or the namespace that it is installed in.
+func TestTemplatesOfAllVersionsSeeTheNamesOfOpenClusterManagement(t *testing.T) {
+	t.Parallel()
+	w := newHookWorld(t)
+	const names = "'%ClusterName | %AddonInstallNamespace | %InstallMode | %HubKubeConfigSecret'"
+	settings := func(begin string) string {
+		fields := strings.NewReplacer("%", "{{ "+begin, " |", " }} |", "Secret'", "Secret }}'").Replace(names)
+		return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {names: " + fields + "}\n"
+	}
+	w.publishChart("charted", "charted", func(version *kubermaticv1.AddonVersion) {
+		version.ValuesTemplate = "clusterName: {{ .ClusterName }}\naddonInstallNamespace: {{ .AddonInstallNamespace }}\n"
+	}, map[string]string{
+		"settings": settings(".Values.kkp."),
+		"values": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: values}\ndata: {names: '{{ .Values.clusterName }} | " +
+			"{{ .Values.addonInstallNamespace }}'}\n",
+	})
+	w.offer("templated", kubermaticv1.CatalogueCustom, w.templated("3.0.0", map[string]string{"settings.yaml": settings(".")}))
+	w.start()
+	for _, addon := range []string{"charted", "templated"} {
+		object := w.install(addon, "")
+		w.ready(object)
+		found := &corev1.ConfigMap{}
+		w.has(found, object.Spec.TargetNamespace, "settings")
+		if got, want := found.Data["names"], w.namespace+" | "+object.Spec.TargetNamespace+" | Default | "; got != want {
+			t.Errorf("%s: templates see %q, not %q", addon, got, want)
+		}
+		if addon == "charted" {
+			w.has(found, object.Spec.TargetNamespace, "values")
+			if got, want := found.Data["names"], w.namespace+" | "+object.Spec.TargetNamespace; got != want {
+				t.Errorf("the valuesTemplate sees %q, not %q", got, want)
+			}
+		}
+	}
+}

@@ -83,6 +83,7 @@ func (t *Trial) Objects(ctx context.Context, q Trials) (found render.Result, mer
 	if template.ClusterSecrets {
 		return found, nil, &UntriedError{errors.New("it needs the secrets of a cluster")}
 	}
+	q.Data.BuiltIn = BuiltIn(q.Data.Cluster.Namespace, q.Installation, q.Version)
 	choice := resolution.Choice{Version: q.Version}
 	resolved, err := choice.Values(ctx, q.Installation, trialLayers{trial: t, of: q})
 	if values.IsInvalid(err) {
