@@ -171,8 +171,8 @@ type AddonReference struct {
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^([A-Za-z0-9]([A-Za-z0-9._+-]*[A-Za-z0-9])?|\s*(([<>]=?|=[<>]?|!=|~>?|\^)?\s*v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?((\s*,\s*|\s+)([<>]=?|=[<>]?|!=|~>?|\^)?\s*v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?)*|v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?\s+-\s+v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?)(\s*\|\|(\s*([<>]=?|=[<>]?|!=|~>?|\^)?\s*v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?((\s*,\s*|\s+)([<>]=?|=[<>]?|!=|~>?|\^)?\s*v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?)*|\s+v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?\s+-\s+v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?)){0,15}\s*)$')`,message="this is neither a version nor a range: write it like \"1.2.3\", \">= 1.34, < 1.38\" or \"1.x\""
 	Version string `json:"version,omitempty"`
-	// digest pins the content of the version. It is the SHA-256 of the canonical JSON of the version's template, source, values and
-	// valuesTemplate in the catalogue, without its name, deprecated and constraints. status.lastApplied.entryDigest has the digest of the
+	// digest pins the content of the version. It is the SHA-256 of the canonical JSON of the version's template, source, values,
+	// valuesTemplate and valuesFrom in the catalogue, without its name, deprecated and constraints. status.lastApplied.entryDigest has the digest of the
 	// applied content. If the catalogue has other content under that version, the applied content stays and is reconciled from its record.
 	// +optional
 	// +kubebuilder:validation:MaxLength=71
@@ -182,7 +182,7 @@ type AddonReference struct {
 
 // ValuesSource is one source of values. Exactly one field is set.
 //
-// +kubebuilder:validation:XValidation:rule="[has(self.secretRef), has(self.configMapRef), has(self.providerRef)].filter(x, x).size() == 1",message="set exactly one of secretRef, configMapRef and providerRef"
+// +kubebuilder:validation:XValidation:rule="[has(self.secretRef), has(self.configMapRef), has(self.providerRef), has(self.objectRef)].filter(x, x).size() == 1",message="set exactly one of secretRef, configMapRef, providerRef and objectRef"
 type ValuesSource struct {
 	// secretRef reads a key of a Secret.
 	// +optional
@@ -193,6 +193,9 @@ type ValuesSource struct {
 	// providerRef reads an object of an allowed kind whose status.secretRef names a Secret.
 	// +optional
 	ProviderRef *ProviderReference `json:"providerRef,omitempty"`
+	// objectRef reads a part of an object of an allowed kind.
+	// +optional
+	ObjectRef *ObjectReference `json:"objectRef,omitempty"`
 }
 
 // KeyReference names a key of an object in the same namespace.
@@ -238,6 +241,98 @@ type ProviderReference struct {
 	Name string `json:"name,omitempty"`
 }
 
+// ObjectReference names a part of an object in the same namespace, of a kind that the seed's --provider-kinds allows.
+type ObjectReference struct {
+	// apiGroup of the kind.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	APIGroup string `json:"apiGroup,omitempty"`
+	// kind of the object.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind,omitempty"`
+	// name of the object.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+	// path of the part, dotted, such as spec.proxy; "\." is a dot in a key. It begins with spec, status or data. Absent: spec. Of an
+	// AddOnDeploymentConfig of Open Cluster Management without a path, Trellis makes values with the names of Open Cluster Management.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:Pattern=`^(spec|status|data)(\..+)?$`
+	Path string `json:"path,omitempty"`
+	// targetPath is the dotted path of values where the part is put. Absent: the part is a map of values.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	TargetPath string `json:"targetPath,omitempty"`
+	// optional objects, and parts of them, may be missing.
+	// +optional
+	Optional bool `json:"optional,omitempty"`
+}
+
+// ConfigOrigin says who names an object with values.
+//
+// +kubebuilder:validation:Enum=Catalogue;Installation
+type ConfigOrigin string
+
+const (
+	// ConfigOfCatalogue: the version in the catalogue names it.
+	ConfigOfCatalogue ConfigOrigin = "Catalogue"
+	// ConfigOfInstallation: the installation names it.
+	ConfigOfInstallation ConfigOrigin = "Installation"
+)
+
+// ConfigStatus is the state of an object with values.
+//
+// +kubebuilder:validation:Enum=Applied;Pending;Missing;Refused
+type ConfigStatus string
+
+const (
+	// ConfigApplied: its present values are in the user cluster.
+	ConfigApplied ConfigStatus = "Applied"
+	// ConfigPending: they are not, or not completely.
+	ConfigPending ConfigStatus = "Pending"
+	// ConfigMissing: the object, or the part of it, does not exist.
+	ConfigMissing ConfigStatus = "Missing"
+	// ConfigRefused: its values can't be used. Condition ValuesResolved says why.
+	ConfigRefused ConfigStatus = "Refused"
+)
+
+// ConfigState is an object that objectRef names, with its state.
+type ConfigState struct {
+	// apiGroup of the kind.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	APIGroup string `json:"apiGroup,omitempty"`
+	// kind of the object.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind,omitempty"`
+	// name of the object.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+	// origin is Catalogue or Installation.
+	// +optional
+	Origin ConfigOrigin `json:"origin,omitempty"`
+	// state is Applied, Pending, Missing or Refused.
+	// +optional
+	State ConfigStatus `json:"state,omitempty"`
+	// digest of the object's present values, with a key of the seed.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Digest string `json:"digest,omitempty"`
+	// appliedDigest is the digest of the values that were applied last.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	AppliedDigest string `json:"appliedDigest,omitempty"`
+}
+
 // AddonInstallationStatus is the observed state.
 type AddonInstallationStatus struct {
 	// conditions: Ready is the summary; the others report the state of each step.
@@ -274,6 +369,11 @@ type AddonInstallationStatus struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=8
 	Access []AccessState `json:"access,omitempty"`
+	// configs lists the objects that objectRef names, in the version of the catalogue and in the installation.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=24
+	Configs []ConfigState `json:"configs,omitempty"`
 	// lastApplied is the state that was last applied to the user cluster.
 	// +optional
 	LastApplied *AppliedState `json:"lastApplied,omitempty"`

@@ -24,10 +24,11 @@ import (
 type Platform interface {
 	// TemplateData is the data of templates, without secrets.
 	TemplateData(ctx context.Context, cluster target.Description, variables map[string]any) (templatedata.Data, error)
-	// IsProvider says whether providerRef may name the kind; ProviderSecret is the Secret that an object of the kind
-	// names.
+	// IsProvider says whether providerRef and objectRef may name the kind; ProviderSecret is the Secret that an object of
+	// the kind names, ProviderObject the object.
 	IsProvider(kind schema.GroupKind) bool
 	ProviderSecret(ctx context.Context, kind schema.GroupKind, key types.NamespacedName) (string, error)
+	ProviderObject(ctx context.Context, kind schema.GroupKind, key types.NamespacedName) (map[string]any, error)
 	// KKPAddon is KKP's own Addon of a name in a cluster; nil if there is none.
 	KKPAddon(ctx context.Context, cluster target.Ref, name string) (*metav1.PartialObjectMetadata, error)
 	// Subscribe registers a callback for changes of these objects.
@@ -120,12 +121,26 @@ func (r *Reconciler) ofChange(ctx context.Context, change cluster.Change) []reco
 	}
 	var requests []reconcile.Request
 	for _, installation := range r.installations(ctx, options...) {
-		for _, source := range installation.Spec.ValuesFrom {
-			if ref := source.ProviderRef; ref != nil && resolution.ProviderKind(ref) == change.Kind && ref.Name == change.Name {
-				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&installation)})
-				break
-			}
+		if r.names(ctx, &installation, change) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&installation)})
 		}
 	}
 	return requests
+}
+
+// names says whether an installation, or a version of its add-on, names an object. Any version counts: the chosen one is
+// known to reconciliations only.
+func (r *Reconciler) names(ctx context.Context, installation *kubermaticv1.AddonInstallation, change cluster.Change) bool {
+	for _, source := range installation.Spec.ValuesFrom {
+		provider, object := source.ProviderRef, source.ObjectRef
+		if provider != nil && resolution.ProviderKind(provider) == change.Kind && provider.Name == change.Name ||
+			object != nil && resolution.ObjectKind(object) == change.Kind && object.Name == change.Name {
+			return true
+		}
+	}
+	entry, err := r.Marks.Entry(ctx, r.Client, client.ObjectKey{Namespace: r.Options.CatalogueNamespace, Name: addonOf(installation)})
+	if err != nil {
+		return true // the reconciliation reports it
+	}
+	return entry != nil && entry.Names(change.Kind.Group, change.Kind.Kind, change.Name)
 }

@@ -41,6 +41,7 @@ func project(f *facts, outcome *loop.Outcome, now time.Time) {
 	projectSelected(f)
 	setCompatible(f, outcome)
 	setValuesResolved(f, outcome)
+	projectConfigs(f, outcome)
 	setFetched(f, outcome)
 	setRendered(f, outcome)
 	projectAccess(f, outcome)

@@ -145,6 +145,14 @@ func (l trialLayers) FromTemplate(ctx context.Context, template string) (map[str
 	})
 }
 
+// FromObject has no seed to read from.
+func (trialLayers) FromObject(_ context.Context, ref *v1.ObjectReference) (resolution.Read, error) {
+	if ref.Optional {
+		return resolution.Read{}, nil
+	}
+	return resolution.Read{}, &UntriedError{fmt.Errorf("it needs values of %s %q in the namespace of a cluster", ref.Kind, ref.Name)}
+}
+
 func (trialLayers) FromPlatform() map[string]any { return nil }
 
 // sampleVersions are the kinds that each cluster serves: the stable ones of Kubernetes itself.

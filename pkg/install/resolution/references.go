@@ -22,7 +22,8 @@ type References struct {
 	CatalogueNamespace string
 }
 
-// Providers reads the Secret that an object names, of a kind that providerRef may name.
+// Providers reads objects of kinds that providerRef and objectRef may name, and the Secret that such an object names.
 type Providers interface {
 	ProviderSecret(ctx context.Context, kind schema.GroupKind, key types.NamespacedName) (string, error)
+	ProviderObject(ctx context.Context, kind schema.GroupKind, key types.NamespacedName) (map[string]any, error)
 }

@@ -18,8 +18,12 @@ import (
 
 const defaultValuesKey = "values.yaml"
 
-// MissingValuesError reports that a required object does not exist.
-type MissingValuesError struct{ what string }
+// MissingValuesError reports that a required object does not exist, or may not be read.
+type MissingValuesError struct {
+	what string
+	// IsAbsent says that an object of objectRef, or its part, does not exist.
+	IsAbsent bool
+}
 
 func (e *MissingValuesError) Error() string { return e.what }
 
@@ -40,7 +44,7 @@ func (r References) Values(ctx context.Context, namespace string, source v1.Valu
 			data, err = r.secretValues(ctx, namespace, reference)
 		}
 	default:
-		return nil, &MissingValuesError{"it is empty: set one of secretRef, configMapRef and providerRef"}
+		return nil, &MissingValuesError{what: "it is empty: set one of secretRef, configMapRef, providerRef and objectRef"}
 	}
 	var missing *MissingValuesError
 	if errors.As(err, &missing) && reference != nil && reference.Optional {
@@ -70,7 +74,7 @@ func (r References) providerSecret(
 	name, err := r.Providers.ProviderSecret(ctx, ProviderKind(provider), client.ObjectKey{Namespace: namespace, Name: provider.Name})
 	var none *target.ProviderError
 	if errors.As(err, &none) {
-		return nil, &MissingValuesError{none.Error()}
+		return nil, &MissingValuesError{what: none.Error()}
 	}
 	return &v1.KeyReference{Name: name}, err
 }
@@ -84,7 +88,7 @@ func (r References) secretValues(ctx context.Context, namespace string, referenc
 	key := client.ObjectKey{Namespace: namespace, Name: reference.Name}
 	secret, err := r.Secret(ctx, key)
 	if reference.Optional && apierrors.IsNotFound(err) {
-		return nil, &MissingValuesError{"the optional Secret is missing"} // without a call to find the reason
+		return nil, &MissingValuesError{what: "the optional Secret is missing"} // without a call to find the reason
 	}
 	if err := r.markedForValues(ctx, "Secret", key, secret, err); err != nil {
 		return nil, err
@@ -97,7 +101,7 @@ func (r References) configMapValues(ctx context.Context, namespace string, refer
 	key := client.ObjectKey{Namespace: namespace, Name: reference.Name}
 	configMap, err := r.ConfigMap(ctx, key)
 	if reference.Optional && apierrors.IsNotFound(err) {
-		return nil, &MissingValuesError{"the optional ConfigMap is missing"}
+		return nil, &MissingValuesError{what: "the optional ConfigMap is missing"}
 	}
 	if err := r.markedForValues(ctx, "ConfigMap", key, configMap, err); err != nil {
 		return nil, err
@@ -120,10 +124,10 @@ func (r References) markedForValues(ctx context.Context, kind string, key client
 	case err != nil:
 		return fmt.Errorf("%s %q: %w", kind, key.Name, err)
 	case isThere:
-		return &MissingValuesError{fmt.Sprintf("%s %q has no label %s=%s, so values are not read from it: add the label",
+		return &MissingValuesError{what: fmt.Sprintf("%s %q has no label %s=%s, so values are not read from it: add the label",
 			kind, key.Name, v1.LabelUse, v1.UseValues)}
 	}
-	return &MissingValuesError{fmt.Sprintf("there is no %s %q in namespace %q: create it, with label %s=%s",
+	return &MissingValuesError{what: fmt.Sprintf("there is no %s %q in namespace %q: create it, with label %s=%s",
 		kind, key.Name, key.Namespace, v1.LabelUse, v1.UseValues)}
 }
 
@@ -138,7 +142,7 @@ func keyFound(ok bool, kind string, reference *v1.KeyReference) error {
 	if ok {
 		return nil
 	}
-	return &MissingValuesError{fmt.Sprintf("%s %q has no key %q", kind, reference.Name, keyOf(reference))}
+	return &MissingValuesError{what: fmt.Sprintf("%s %q has no key %q", kind, reference.Name, keyOf(reference))}
 }
 
 // Reads reports whether an installation reads a marked object of its namespace for values.

@@ -53,10 +53,24 @@ func ParseMirrors(texts []string) ([]Rule, error) {
 		}
 		rules = append(rules, rule)
 	}
-	slices.SortFunc(rules, func(a, b Rule) int {
-		return cmp.Or(cmp.Compare(len(b.From), len(a.From)), cmp.Compare(a.From, b.From))
-	})
+	slices.SortFunc(rules, byLength)
 	return rules, nil
+}
+
+func byLength(a, b Rule) int {
+	return cmp.Or(cmp.Compare(len(b.From), len(a.From)), cmp.Compare(a.From, b.From))
+}
+
+// With are the rules with more mirrors, which count before those of equal sources.
+func (r Rules) With(more []Rule) Rules {
+	all := slices.Clone(more)
+	for _, rule := range r.Mirrors {
+		if !slices.ContainsFunc(more, func(other Rule) bool { return other.From == rule.From }) {
+			all = append(all, rule)
+		}
+	}
+	slices.SortFunc(all, byLength)
+	return Rules{Mirrors: all, PullSecret: r.PullSecret}
 }
 
 // Image returns a reference with its mirror, and whether that changed it. Other texts do not change.
