@@ -19,6 +19,8 @@ const (
 	mostAccesses = 4
 	mostRules    = 16
 	longestName  = 40
+	// longestSecretName is with the variable, as a version has it.
+	longestSecretName = 150
 	// longestSigner in bytes, as API servers have it.
 	longestSigner    = 571
 	shortestLifetime = time.Hour
@@ -107,7 +109,7 @@ func checkSecretName(name string) error {
 	}
 	longest := fill(name, strings.Repeat("a", longestInstallation))
 	switch filled := fill(name, "a"); {
-	case len(validation.IsDNS1123Subdomain(filled)) > 0 || len(longest) > validation.DNS1123SubdomainMaxLength:
+	case len(name) > longestSecretName || len(validation.IsDNS1123Subdomain(filled)) > 0 || len(longest) > validation.DNS1123SubdomainMaxLength:
 		return fmt.Errorf("%s is not the name of a Secret, with $(installation) as the only variable", quoted(name))
 	case strings.HasSuffix(name, "-"+managedKubeconfig):
 		return fmt.Errorf("%s is reserved for the kubeconfig of hosted parts", quoted(name))

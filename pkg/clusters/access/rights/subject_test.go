@@ -67,7 +67,7 @@ func TestSecretNames(t *testing.T) {
 			t.Errorf("%s: %s: %v", name, field, err)
 		}
 	}
-	for _, name := range []string{"Hub", "$(addon)-x", "-x", "$(installation)-", "$(installation)" + strings.Repeat("x", 191)} {
+	for _, name := range []string{"Hub", "$(addon)-x", "-x", "$(installation)-", "$(installation)" + strings.Repeat("x", 136)} {
 		refused(t, v1.Access{Name: "x", SecretName: name}, "secretName", "not the name of a Secret")
 	}
 	refused(t, v1.Access{Name: "x", SecretName: "$(installation)-managed-kubeconfig"}, "secretName", "reserved")
