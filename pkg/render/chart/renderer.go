@@ -97,12 +97,9 @@ func renderChart(input render.Input) (render.Result, error) {
 		return render.Result{}, err
 	}
 	objects = append(crds, objects...)
-	var hooks []render.Hook
-	if !input.Release.DisableHooks {
-		if hooks, err = readHooks(&reader, sorted); err != nil {
-			return render.Result{}, err
-		}
-		hooks = append(hooks, marked...)
+	hooks, err := readHooks(&reader, sorted, marked, input.Release)
+	if err != nil {
+		return render.Result{}, err
 	}
 	if len(objects)+len(hooks) == 0 {
 		return render.Result{}, &render.NoManifestsError{Addon: input.Addon, Templates: max(1, len(chart.Templates))}
@@ -272,8 +269,11 @@ func quietly(work func()) {
 	work()
 }
 
-// readHooks reads the objects of hooks, which count in the limits of all objects.
-func readHooks(reader *manifest.Reader, sorted []*release.Hook) ([]render.Hook, error) {
+// readHooks reads the objects of hooks, which count in the limits of all objects, and adds the marked ones.
+func readHooks(reader *manifest.Reader, sorted []*release.Hook, marked []render.Hook, options render.Release) ([]render.Hook, error) {
+	if options.DisableHooks {
+		return nil, nil
+	}
 	var hooks []render.Hook
 	for _, one := range sorted {
 		at := func(int) (string, int) { return one.Path, 0 }
@@ -295,7 +295,7 @@ func readHooks(reader *manifest.Reader, sorted []*release.Hook) ([]render.Hook, 
 		}
 		hooks = append(hooks, hook)
 	}
-	return hooks, nil
+	return append(hooks, marked...), nil
 }
 
 // onlyObject is the object of a hook's document.
