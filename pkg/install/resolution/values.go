@@ -120,7 +120,6 @@ func (c Choice) layers(
 		return nil, nil, err
 	}
 	layers = []values.Layer{{Origin: originCatalogue, Values: given}, {Origin: originTemplate, Values: made}}
-	registries = map[string]string{}
 	var platform map[string]any
 	if read != nil {
 		platform = read.FromPlatform()
@@ -134,7 +133,7 @@ func (c Choice) layers(
 		if err != nil {
 			return nil, nil, fmt.Errorf("the catalogue's valuesFrom[%d]: %w", i, err)
 		}
-		maps.Copy(registries, found.Registries)
+		registries = with(registries, found.Registries)
 		layers = append(layers, values.Layer{Origin: fmt.Sprintf("%s[%d]", originObjects, i), Values: found.Values})
 	}
 	layers = append(layers, values.Layer{Origin: originForm, Values: defaults})
@@ -163,7 +162,7 @@ func (c Choice) layers(
 		if err != nil {
 			return nil, nil, fmt.Errorf("spec.valuesFrom[%d]: %w", i, err)
 		}
-		maps.Copy(registries, found.Registries)
+		registries = with(registries, found.Registries)
 		layers = append(layers, values.Layer{Origin: fmt.Sprintf("valuesFrom[%d]", i), Values: found.Values})
 	}
 	own, err := decode("spec.values", installation.Spec.Values)
@@ -174,6 +173,16 @@ func (c Choice) layers(
 		return nil, nil, fmt.Errorf("%s: %w", values.PlaceOf(installation), err)
 	}
 	return append(layers, values.Layer{Origin: originOwn, Values: own}), registries, nil
+}
+
+// with are registries with more, which override equal ones; nil for none.
+func with(registries, more map[string]string) map[string]string {
+	if registries == nil {
+		return more
+	}
+	all := maps.Clone(registries)
+	maps.Copy(all, more)
+	return all
 }
 
 // catalogueLayers are the version's own values, those of its template, and the form's defaults.
