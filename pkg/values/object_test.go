@@ -42,8 +42,8 @@ func TestPart(t *testing.T) {
 		{path: "spec.proxy.http.more", says: "is not a map"},
 		{path: "spec.list[0]", target: "x", says: "index"},
 		{path: "metadata.annotations", says: "does not begin with"},
-		{path: "status.large", target: "x", says: "more than"},
-		{path: "status.deep", says: "levels"},
+		{path: "status.large", target: "x", says: "at most"},
+		{path: "status.deep", says: "nested deeper"},
 		{path: "spec.proxy", target: "kkp.x", says: "reserved"},
 		{path: "spec.proxy", target: "x[1]", says: "index"},
 	} {
