@@ -12,8 +12,8 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
-// named gives an access the name of its Secret.
-func named(access kubermaticv1.Access, secretName string) kubermaticv1.Access {
+// withSecretName gives an access the name of its Secret.
+func withSecretName(access kubermaticv1.Access, secretName string) kubermaticv1.Access {
 	access.SecretName = secretName
 	return access
 }
@@ -27,9 +27,9 @@ func TestASecretHasTheNameThatItsVersionGives(t *testing.T) {
 	const theirs = "$(installation)-hub-kubeconfig"
 	w.offer("agent", kubermaticv1.CatalogueCustom,
 		w.agent("1.0.0", tokenFor("hub", reading("configmaps"))),
-		w.agent("2.0.0", named(tokenFor("hub", reading("configmaps")), theirs)),
-		w.agent("3.0.0", named(tokenFor("hub", reading("configmaps")), "waiting"), tokenFor("events", reading("events"))),
-		w.agent("4.0.0", named(tokenFor("hub-kubeconfig", reading("configmaps")), "hub")))
+		w.agent("2.0.0", withSecretName(tokenFor("hub", reading("configmaps")), theirs)),
+		w.agent("3.0.0", withSecretName(tokenFor("hub", reading("configmaps")), "waiting"), tokenFor("events", reading("events"))),
+		w.agent("4.0.0", withSecretName(tokenFor("hub-kubeconfig", reading("configmaps")), "hub")))
 	w.start()
 	object := w.install("agent", "1.0.0")
 	w.ready(object)
@@ -84,7 +84,7 @@ func TestTwoCredentialsOfOneSecretAreRefused(t *testing.T) {
 	t.Parallel()
 	w := agentWorld(t)
 	w.offer("agent", kubermaticv1.CatalogueCustom,
-		w.agent("1.0.0", tokenFor("hub", reading("configmaps")), named(tokenFor("other", reading("configmaps")), "agent-hub")))
+		w.agent("1.0.0", tokenFor("hub", reading("configmaps")), withSecretName(tokenFor("other", reading("configmaps")), "agent-hub")))
 	w.start()
 	object := w.install("agent", "")
 	w.expectSummary(object, "False", kubermaticv1.ReasonRenderFailed, `"agent-hub"`, "secretName")
