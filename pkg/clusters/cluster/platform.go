@@ -187,19 +187,6 @@ func (p *Platform) list(ctx context.Context, kind string, list client.ObjectList
 	return nil
 }
 
-// ProviderSecret reads status.secretRef.name. The error is a target.ProviderError, or the reader's.
-func (p *Platform) ProviderSecret(ctx context.Context, kind schema.GroupKind, key types.NamespacedName) (string, error) {
-	object, err := p.ProviderObject(ctx, kind, key)
-	if err != nil {
-		return "", err
-	}
-	name, found, err := unstructured.NestedString(object, "status", "secretRef", "name")
-	if err != nil || !found || name == "" {
-		return "", &target.ProviderError{Kind: kind, Name: key.Name, Problem: "names no Secret in status.secretRef.name yet"}
-	}
-	return name, nil
-}
-
 // ProviderObject reads an object of a kind that providerRef and objectRef may name. The error is a target.ProviderError, or
 // the reader's. An object of no namespace is refused: it belongs to no cluster.
 func (p *Platform) ProviderObject(ctx context.Context, kind schema.GroupKind, key types.NamespacedName) (map[string]any, error) {

@@ -33,7 +33,6 @@ import (
 	"github.com/trellis-addons/trellis/pkg/install/rendering"
 	"github.com/trellis-addons/trellis/pkg/install/revision"
 	"github.com/trellis-addons/trellis/pkg/render"
-	"github.com/trellis-addons/trellis/pkg/render/images"
 )
 
 // Options are the controller's settings.
@@ -103,7 +102,7 @@ type Dependencies struct {
 	// Seen reads the objects of Cluster API that valuesTemplates see.
 	Seen SeenOfCAPI
 	// Images are rewritten in rendered objects.
-	Images  images.Rules
+	Images  render.Images
 	Records Records
 	// Access maintains credentials for the hub; nil: the platform issues none. AccessHeld is the cache in which it
 	// reads the seed. Neighbours report whether a cluster is alone in its namespace.

@@ -24,11 +24,9 @@ import (
 type Platform interface {
 	// TemplateData is the data of templates, without secrets.
 	TemplateData(ctx context.Context, cluster target.Description, variables map[string]any) (templatedata.Data, error)
-	// IsProvider says whether providerRef and objectRef may name the kind; ProviderSecret is the Secret that an object of
-	// the kind names, ProviderObject the object.
+	resolution.Providers
+	// IsProvider says whether providerRef and objectRef may name the kind.
 	IsProvider(kind schema.GroupKind) bool
-	ProviderSecret(ctx context.Context, kind schema.GroupKind, key types.NamespacedName) (string, error)
-	ProviderObject(ctx context.Context, kind schema.GroupKind, key types.NamespacedName) (map[string]any, error)
 	// KKPAddon is KKP's own Addon of a name in a cluster; nil if there is none.
 	KKPAddon(ctx context.Context, cluster target.Ref, name string) (*metav1.PartialObjectMetadata, error)
 	// Subscribe registers a callback for changes of these objects.

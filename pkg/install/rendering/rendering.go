@@ -21,7 +21,6 @@ import (
 	"github.com/trellis-addons/trellis/pkg/install/revision"
 	"github.com/trellis-addons/trellis/pkg/install/survey"
 	"github.com/trellis-addons/trellis/pkg/render"
-	"github.com/trellis-addons/trellis/pkg/render/images"
 	"github.com/trellis-addons/trellis/pkg/values/templatedata"
 )
 
@@ -119,7 +118,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // Renderer renders the installations of a seed.
 type Renderer struct {
 	keeper render.Keeper
-	images images.Rules
+	images render.Images
 	key    []byte
 
 	capabilityCharts searches[bool]
@@ -128,9 +127,9 @@ type Renderer struct {
 }
 
 // New creates a Renderer. The key is that of the hash of inputs.
-func New(keeper render.Keeper, rules images.Rules, key []byte) *Renderer {
+func New(keeper render.Keeper, images render.Images, key []byte) *Renderer {
 	return &Renderer{
-		keeper: keeper, images: rules, key: key,
+		keeper: keeper, images: images, key: key,
 		capabilityCharts: newSearches[bool](), secretContents: newSearches[bool](), lookupCharts: newSearches[kindsAsked](),
 	}
 }
@@ -145,12 +144,15 @@ func Tenant(cluster types.UID, core bool) string {
 }
 
 // imagesOf are the seed's rules for images with those of a request's values.
-func (r *Renderer) imagesOf(q *Request) images.Rules {
+func (r *Renderer) imagesOf(q *Request) render.Images {
 	if len(q.Values.Registries) == 0 {
 		return r.images
 	}
-	more, _ := resolution.Mirrors(q.Values.Registries) // checked when they were read
-	return r.images.With(more)
+	all, err := r.images.With(q.Values.Registries)
+	if err != nil { // they were checked when they were read
+		return r.images
+	}
+	return all
 }
 
 // Inputs computes the hashes of all that the objects of a request depend on.

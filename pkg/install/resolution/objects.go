@@ -11,7 +11,6 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/clusters/target"
-	"github.com/trellis-addons/trellis/pkg/render/images"
 	"github.com/trellis-addons/trellis/pkg/values"
 )
 
@@ -59,8 +58,10 @@ func (r References) object(ctx context.Context, key client.ObjectKey, ref *v1.Ob
 	if err != nil {
 		return Read{}, err
 	}
-	if _, err := Mirrors(mirrors); err != nil {
-		return Read{}, &values.DecodeError{Problem: "spec.registries has a source or a mirror that is not a registry with a path"}
+	if len(mirrors) > 0 {
+		if _, err := r.Images.With(mirrors); err != nil {
+			return Read{}, &values.DecodeError{Problem: "spec.registries has a source or a mirror that is not a registry with a path"}
+		}
 	}
 	return Read{Values: made, Registries: mirrors}, nil
 }
@@ -68,13 +69,4 @@ func (r References) object(ctx context.Context, key client.ObjectKey, ref *v1.Ob
 // ObjectKind is the kind of the object that a reference names.
 func ObjectKind(ref *v1.ObjectReference) schema.GroupKind {
 	return schema.GroupKind{Group: ref.APIGroup, Kind: ref.Kind}
-}
-
-// Mirrors are rules for images, of a map from registries to mirrors.
-func Mirrors(registries map[string]string) ([]images.Rule, error) {
-	var texts []string
-	for source, mirror := range registries {
-		texts = append(texts, source+"="+mirror)
-	}
-	return images.ParseMirrors(texts)
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/render"
 )
 
 // References reads the objects that valuesFrom and sources name on the seed.
@@ -16,14 +17,15 @@ type References struct {
 	Secret    func(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error)
 	ConfigMap func(ctx context.Context, key types.NamespacedName) (*corev1.ConfigMap, error)
 	// IsThere reports whether the seed has an object of this kind, marked or not.
-	IsThere            func(ctx context.Context, kind string, key types.NamespacedName) (bool, error)
-	Providers          Providers
+	IsThere   func(ctx context.Context, kind string, key types.NamespacedName) (bool, error)
+	Providers Providers
+	// Images check the mirrors that an object names.
+	Images             render.Images
 	SourceKinds        fetch.Kinds
 	CatalogueNamespace string
 }
 
-// Providers reads objects of kinds that providerRef and objectRef may name, and the Secret that such an object names.
+// Providers reads objects of kinds that providerRef and objectRef may name.
 type Providers interface {
-	ProviderSecret(ctx context.Context, kind schema.GroupKind, key types.NamespacedName) (string, error)
 	ProviderObject(ctx context.Context, kind schema.GroupKind, key types.NamespacedName) (map[string]any, error)
 }

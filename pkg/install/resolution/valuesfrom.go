@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -71,12 +72,19 @@ func decodeKey(data []byte, reference *v1.KeyReference) (map[string]any, error) 
 func (r References) providerSecret(
 	ctx context.Context, namespace string, provider *v1.ProviderReference,
 ) (*v1.KeyReference, error) {
-	name, err := r.Providers.ProviderSecret(ctx, ProviderKind(provider), client.ObjectKey{Namespace: namespace, Name: provider.Name})
+	object, err := r.Providers.ProviderObject(ctx, ProviderKind(provider), client.ObjectKey{Namespace: namespace, Name: provider.Name})
 	var none *target.ProviderError
 	if errors.As(err, &none) {
 		return nil, &MissingValuesError{what: none.Error()}
 	}
-	return &v1.KeyReference{Name: name}, err
+	if err != nil {
+		return nil, err
+	}
+	name, _, err := unstructured.NestedString(object, "status", "secretRef", "name")
+	if err != nil || name == "" {
+		return nil, &MissingValuesError{what: fmt.Sprintf("%s %q names no Secret in status.secretRef.name yet", ProviderKind(provider), provider.Name)}
+	}
+	return &v1.KeyReference{Name: name}, nil
 }
 
 // ProviderKind is the kind of the object that a reference names.
