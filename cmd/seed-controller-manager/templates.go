@@ -35,7 +35,8 @@ func (o *templateOptions) register(set *flag.FlagSet) {
 	set.Var(&o.variables, "addon-variable",
 		"default of a key of .Variables in the templates of an add-on, as addon.Name=text; values override it; repeat the flag for more keys")
 	flags.ListVar(set, &o.providerKinds, "provider-kinds",
-		"kinds, comma-separated, that valuesFrom.providerRef may name: Kind.group, such as BackupTarget.storage.example.com", providerKind)
+		"kinds, comma-separated, that providerRef and objectRef of valuesFrom may name: Kind.group, such as BackupTarget.storage.example.com; "+
+			"spec, status and data of their objects may become values, so they must not have secrets", providerKind)
 }
 
 // images are the rules for rendered objects.
@@ -74,7 +75,7 @@ func (v *variables) Set(text string) error {
 	return nil
 }
 
-// providerKind reads a kind that providerRef may name.
+// providerKind reads a kind that providerRef and objectRef may name.
 func providerKind(part string) ([]schema.GroupKind, error) {
 	kind := schema.ParseGroupKind(part)
 	if kind.Kind == "" || kind.Group == "" {

@@ -20,10 +20,14 @@ func SourceKey(version *v1.AddonVersion) string {
 		return ""
 	}
 	template := version.Template
-	digest, err := Digest([]any{
+	parts := []any{
 		version.Source, template.Method, template.FormSpec, template.Helm, template.ClusterSecrets, version.Values, version.ValuesTemplate,
 		SampleKubernetes(version),
-	})
+	}
+	if len(version.ValuesFrom) > 0 { // the keys of other versions stay
+		parts = append(parts, version.ValuesFrom)
+	}
+	digest, err := Digest(parts)
 	if err != nil { // versions are decoded from JSON
 		return ""
 	}

@@ -368,6 +368,7 @@ func contentOf(version v1.AddonVersion) string {
 	}
 	digest, _, _ := measure(&v1.AddonVersion{ // a version that can't be encoded is in no merged catalogue
 		Template: template, Source: version.Source, Values: version.Values, ValuesTemplate: version.ValuesTemplate,
+		ValuesFrom: version.ValuesFrom,
 	})
 	return digest
 }

@@ -155,10 +155,10 @@ func versionIn(merged []v1.AddonCatalogue, version string) *v1.AddonVersion {
 	return found
 }
 
-// effective are all values of a version, with those that are given; nil if a template makes some of them.
+// effective are all values of a version, with those that are given; nil if a template or objects give some of them.
 func effective(version *v1.AddonVersion, given map[string]any) map[string]any {
 	own, err := ReadValues(version.Values)
-	if err != nil || version.ValuesTemplate != "" {
+	if err != nil || version.ValuesTemplate != "" || len(version.ValuesFrom) > 0 {
 		return nil
 	}
 	defaults, err := values.FormDefaults(version.Template.FormSpec)

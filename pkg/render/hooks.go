@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Hook is an object of a chart that is created at certain events of a release, not with it. Its text is only in the
@@ -39,6 +40,28 @@ var HookDeletePolicies = []string{"before-hook-creation", "hook-succeeded", "hoo
 var HookLogPolicies = []string{"hook-succeeded", "hook-failed"}
 
 const maxHookPath = 1024
+
+// Keys by which Open Cluster Management marks a Job or Pod that runs before the deletion of an add-on, with any value.
+// The newer key is an annotation or a label, the older one a label only (addon-framework,
+// pkg/addonmanager/controllers/agentdeploy/utils.go, and its documentation).
+const (
+	ocmPreDelete      = "addon.open-cluster-management.io/addon-pre-delete"
+	ocmPreDeleteLabel = "open-cluster-management.io/addon-pre-delete"
+)
+
+// MarkedPreDelete reports whether Open Cluster Management would run an object before the deletion of its add-on. As
+// there, the marks count only on Jobs and Pods.
+func MarkedPreDelete(object *unstructured.Unstructured) bool {
+	switch object.GroupVersionKind().GroupKind() {
+	case schema.GroupKind{Group: "batch", Kind: "Job"}, schema.GroupKind{Kind: "Pod"}:
+	default:
+		return false
+	}
+	_, isAnnotated := object.GetAnnotations()[ocmPreDelete]
+	_, isLabelled := object.GetLabels()[ocmPreDelete]
+	_, hasOlder := object.GetLabels()[ocmPreDeleteLabel]
+	return isAnnotated || isLabelled || hasOlder
+}
 
 // Check refuses a hook that no renderer of ours returns. Errors are *TemplateError.
 func (h Hook) Check() error {

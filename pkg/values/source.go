@@ -8,8 +8,11 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// CheckSource checks a source of values beyond its schema: the targetPath of a key.
+// CheckSource checks a source of values beyond its schema: paths, and what the schema does not check in lists.
 func CheckSource(source *v1.ValuesSource) error {
+	if source.ObjectRef != nil {
+		return CheckObject(source.ObjectRef)
+	}
 	for _, named := range []struct {
 		field     string
 		reference *v1.KeyReference

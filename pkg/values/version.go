@@ -20,6 +20,9 @@ func CheckVersion(version *kubermaticv1.AddonVersion) (field string, err error) 
 			return "values", fmt.Errorf("%w: correct or shorten them", err)
 		}
 	}
+	if field, err := CheckSources(version); err != nil {
+		return field, err
+	}
 	if version.Template == nil {
 		return "", nil
 	}

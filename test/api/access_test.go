@@ -54,6 +54,20 @@ func accessRules() []rule {
 			bad:  access("{name: a, " + signed + ", outbox: true}"),
 		},
 		{
+			at: accessPath, kind: "cel: subject needs a signerName other than the API server's own", why: "rights are bound to the user there",
+			good: access("{name: a, " + signed + ", subject: {user: x, groups: [y]}}"),
+			bad:  access("{name: a, type: Certificate, subject: {user: x}}"),
+		},
+		{
+			at: accessPath, kind: "cel: subject needs a signerName other than the API server's own", why: "also if the signer is named",
+			good: access("{name: a, " + signed + "}"),
+			bad:  access("{name: a, type: Certificate, signerName: kubernetes.io/kube-apiserver-client, subject: {user: x}}"),
+		},
+		{
+			at: accessPath + ".secretName", kind: "pattern", why: "it is the name of a Secret",
+			good: access("{name: a, secretName: $(installation)-hub.kubeconfig}"), bad: access("{name: a, secretName: Hub}"),
+		},
+		{
 			at: accessPath + ".name", kind: "pattern", why: "it becomes part of names of Secrets, accounts and roles",
 			good: access("{name: hub-1}"), bad: access("{name: hub.1}"),
 		},
@@ -112,6 +126,9 @@ func accessMaxima() []rule {
 			return "[" + strings.Repeat("a.", length/2) + strings.Repeat("a", length%2) + "]"
 		})
 	}
+	subject := func(user, groups string) edits {
+		return access("{name: a, type: Certificate, signerName: a.io/a, subject: {user: " + user + ", groups: " + groups + "}}")
+	}
 	return []rule{
 		most(accessPath, "maxItems", 4, func(length int) edits {
 			var each []string
@@ -124,6 +141,14 @@ func accessMaxima() []rule {
 		most(accessPath+".signerName", "maxLength", 571, func(length int) edits {
 			const domain = "a.io/"
 			return access("{name: a, type: Certificate, signerName: " + domain + strings.Repeat("a", length-len(domain)) + "}")
+		}),
+		most(accessPath+".secretName", "maxLength", 150, func(length int) edits {
+			return access("{name: a, secretName: " + strings.Repeat("a", length) + "}")
+		}),
+		most(accessPath+".subject.user", "maxLength", 256, func(length int) edits { return subject(strings.Repeat("a", length), "[]") }),
+		most(accessPath+".subject.groups", "maxItems", 8, func(length int) edits { return subject("a", times(length, "a")) }),
+		most(accessPath+".subject.groups[]", "maxLength", 256, func(length int) edits {
+			return subject("a", "["+strings.Repeat("a", length)+"]")
 		}),
 		most(accessPath+".rules", "maxItems", 16, func(length int) edits {
 			return access("{name: a, rules: " + times(length, accessRule("verbs", "[get]")) + "}")

@@ -155,6 +155,11 @@ const chart = "{helm: {url: 'https://charts.example.com', chart: podinfo, versio
 
 var versionRules = []rule{
 	{
+		at: "spec.addons[].versions[].valuesFrom[].objectRef.path", kind: "pattern", why: "metadata is not for add-ons",
+		good: edits{versionPath + "valuesFrom": "[{objectRef: {apiGroup: a.io, kind: A, name: a, path: status}}]"},
+		bad:  edits{versionPath + "valuesFrom": "[{objectRef: {apiGroup: a.io, kind: A, name: a, path: metadata}}]"},
+	},
+	{
 		at:   "spec.addons[].versions[]",
 		kind: "cel: template and source belong together: set both, source beside template and not below it",
 		why:  "a version has content or, in an available catalogue, has none",
@@ -425,9 +430,14 @@ var installationRules = []rule{
 		good: edits{"spec.deletionPolicy": "Orphan"}, bad: edits{"spec.deletionPolicy": "Keep"},
 	},
 	{
-		at: "spec.valuesFrom[]", kind: "cel: set exactly one of secretRef, configMapRef and providerRef", why: "an entry is one source",
+		at: "spec.valuesFrom[]", kind: "cel: set exactly one of secretRef, configMapRef, providerRef and objectRef", why: "an entry is one source",
 		good: edits{"spec.valuesFrom": "[{secretRef: {name: a}}, {configMapRef: {name: b, key: c, optional: true}}]"},
 		bad:  edits{"spec.valuesFrom": "[{secretRef: {name: a}, configMapRef: {name: b}}]"},
+	},
+	{
+		at: "spec.valuesFrom[].objectRef.path", kind: "pattern", why: "metadata is not for add-ons",
+		good: edits{"spec.valuesFrom": "[{objectRef: {apiGroup: a.io, kind: A, name: a, path: spec.b}}]"},
+		bad:  edits{"spec.valuesFrom": "[{objectRef: {apiGroup: a.io, kind: A, name: a, path: metadata.b}}]"},
 	},
 	{
 		at: "spec.valuesFrom[].secretRef", kind: "cel: targetPath needs key: name the key whose text goes there", why: "a path is for one text",

@@ -76,6 +76,19 @@ func sourceMaxima() []rule {
 		most("spec.addons[].valuesFrom[].providerRef.apiGroup", "maxLength", 253,
 			entry(from, "[{providerRef: {apiGroup: %s, kind: Store, name: a}}]")),
 	}
+	for field, limit := range map[string]int{"apiGroup": 253, "kind": 63, "name": 253, "path": 512, "targetPath": 512} {
+		made = append(made, most("spec.addons[].valuesFrom[].objectRef."+field, "maxLength", limit, func(length int) edits {
+			ref := map[string]string{"apiGroup": "a.io", "kind": "A", "name": "a"}
+			if ref[field] = strings.Repeat("a", length); field == "path" {
+				ref[field] = "spec." + strings.Repeat("a", length-len("spec."))
+			}
+			var fields []string
+			for key, value := range ref {
+				fields = append(fields, key+": "+value)
+			}
+			return edits{from: "[{objectRef: {" + strings.Join(fields, ", ") + "}}]"}
+		}))
+	}
 	for _, kind := range []string{"secretRef", "configMapRef"} {
 		made = append(made,
 			most("spec.addons[].valuesFrom[]."+kind+".name", "maxLength", 253, entry(from, "[{"+kind+": {name: %s}}]")),

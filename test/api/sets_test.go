@@ -169,9 +169,14 @@ var itemRules = []rule{
 		good: edits{itemPath + "releaseName": "web.v2"}, bad: edits{itemPath + "releaseName": "Web"},
 	},
 	{
-		at: "spec.addons[].valuesFrom[]", kind: "cel: set exactly one of secretRef, configMapRef and providerRef", why: "an entry is one source",
+		at: "spec.addons[].valuesFrom[]", kind: "cel: set exactly one of secretRef, configMapRef, providerRef and objectRef", why: "an entry is one source",
 		good: edits{itemPath + "valuesFrom": "[{secretRef: {name: $(cluster)-values}}]"},
 		bad:  edits{itemPath + "valuesFrom": "[{secretRef: {name: a}, configMapRef: {name: b}}]"},
+	},
+	{
+		at: "spec.addons[].valuesFrom[].objectRef.path", kind: "pattern", why: "metadata is not for add-ons",
+		good: edits{itemPath + "valuesFrom": "[{objectRef: {apiGroup: a.io, kind: A, name: a, path: data}}]"},
+		bad:  edits{itemPath + "valuesFrom": "[{objectRef: {apiGroup: a.io, kind: A, name: a, path: specs}}]"},
 	},
 	{
 		at: "spec.addons[].valuesFrom[].secretRef", kind: "cel: targetPath needs key: name the key whose text goes there", why: "a path is for one text",

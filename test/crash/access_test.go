@@ -237,7 +237,7 @@ func (c *storedCredential) isIn(secret *corev1.Secret) bool {
 func (s *subject) agentsSecret(t testing.TB) *corev1.Secret {
 	t.Helper()
 	secret := &corev1.Secret{}
-	err := s.user.Get(t.Context(), client.ObjectKey{Namespace: s.name, Name: rights.SecretName(s.name, accessName)}, secret)
+	err := s.user.Get(t.Context(), client.ObjectKey{Namespace: s.name, Name: rights.DefaultSecretName(s.name, accessName)}, secret)
 	if client.IgnoreNotFound(err) != nil {
 		t.Fatal(err)
 	}
@@ -411,7 +411,7 @@ func (s *subject) notRefused(t testing.TB) error {
 // withoutCredential is an object of the user cluster with words in place of a credential.
 func (s *subject) withoutCredential(t testing.TB, object unstructured.Unstructured) unstructured.Unstructured {
 	t.Helper()
-	if object.GetKind() != "Secret" || object.GetNamespace() != s.name || object.GetName() != rights.SecretName(s.name, accessName) {
+	if object.GetKind() != "Secret" || object.GetNamespace() != s.name || object.GetName() != rights.DefaultSecretName(s.name, accessName) {
 		return object
 	}
 	reported := *object.DeepCopy()

@@ -86,7 +86,7 @@ var tokenStories = []story{
 		// Red when the record of what was put back has the former UID.
 		name: "token-put-back", addon: tokenAddon, from: "1.0.0", to: "1.0.0", prepare: atRest, begun: hasAccess,
 		change: func(t testing.TB, one *subject) {
-			gone := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: one.name, Name: rights.SecretName(one.name, accessName)}}
+			gone := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: one.name, Name: rights.DefaultSecretName(one.name, accessName)}}
 			expect.Delete(t, one.user, gone)
 		},
 		ended: hasAccess, through: []string{"user PATCH " + agentsSecretAt},

@@ -30,10 +30,11 @@ const (
 const SignerAPIServer = "kubernetes.io/kube-apiserver-client"
 
 // Access is a credential for the hub, which is the seed's API server, with rights in the cluster namespace. The user cluster gets it as a
-// Secret of the target namespace, named <installation>-<name>.
+// Secret of the target namespace, named <installation>-<name> or secretName.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.type) && self.type == 'Certificate' || !has(self.signerName) && !has(self.approval)",message="signerName and approval need type Certificate"
 // +kubebuilder:validation:XValidation:rule="!has(self.signerName) || self.signerName == 'kubernetes.io/kube-apiserver-client' || !has(self.rules) && !(has(self.outbox) && self.outbox)",message="rules and outbox need the API server's own signer"
+// +kubebuilder:validation:XValidation:rule="!has(self.subject) || has(self.signerName) && self.signerName != 'kubernetes.io/kube-apiserver-client'",message="subject needs a signerName other than the API server's own"
 type Access struct {
 	// name of the credential, unique in the version.
 	// +required
@@ -66,9 +67,38 @@ type Access struct {
 	// approval is Automatic or Manual. With type Certificate, it defines whether Trellis or an admin approves the request. Absent: Automatic.
 	// +optional
 	Approval AccessApproval `json:"approval,omitempty"`
+	// subject of the certificate, for another signer than the API server's own. Absent: a user and groups that Trellis derives from the
+	// add-on and the cluster.
+	// +optional
+	Subject *AccessSubject `json:"subject,omitempty"`
+	// secretName is the name of the Secret of the target namespace. In it, $(installation) is replaced by the name of the installation.
+	// Absent: $(installation)-<name>.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=150
+	// +kubebuilder:validation:Pattern=`^([a-z0-9.-]|\$\(installation\))+$`
+	SecretName string `json:"secretName,omitempty"`
 	// outbox creates the empty Secret addon-out-<installation> in the cluster namespace. The agent may read and write this Secret.
 	// +optional
 	Outbox bool `json:"outbox,omitempty"`
+}
+
+// AccessSubject is the subject of a certificate. In its texts, $(addon), $(cluster) and $(namespace) are replaced by the name of the
+// add-on, and by the name and the namespace of the Cluster. No text begins with "system:". In add-ons of Custom catalogues, each text
+// begins with "$(addon):".
+type AccessSubject struct {
+	// user is the common name of the certificate.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	User string `json:"user,omitempty"`
+	// groups are the organizations of the certificate.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=256
+	Groups []string `json:"groups,omitempty"`
 }
 
 // AccessRule is a rule of a Role, with the same names of resources and verbs. In resourceNames, $(installation) is replaced by the name
@@ -112,10 +142,20 @@ type AccessState struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Secret string `json:"secret,omitempty"`
-	// subject is the agent's user name at the hub.
+	// subject is the agent's user name: at the hub, or in the certificate of another signer.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Subject string `json:"subject,omitempty"`
+	// groups of the certificate.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=1024
+	Groups []string `json:"groups,omitempty"`
+	// signerName is the signer of the certificate.
+	// +optional
+	// +kubebuilder:validation:MaxLength=571
+	SignerName string `json:"signerName,omitempty"`
 	// expires is when the credential expires, unless it is renewed.
 	// +optional
 	Expires *metav1.Time `json:"expires,omitempty"`

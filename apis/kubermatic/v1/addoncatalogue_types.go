@@ -275,6 +275,19 @@ type AddonVersion struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=65536
 	ValuesTemplate string `json:"valuesTemplate,omitempty"`
+	// valuesFrom reads default values from objects in the namespace of each cluster. In the name of an object, $(cluster) is replaced by the
+	// name of the Cluster. These values override valuesTemplate, and later entries override earlier ones.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	ValuesFrom []VersionValuesSource `json:"valuesFrom,omitempty"`
+}
+
+// VersionValuesSource is one source of values of a version.
+type VersionValuesSource struct {
+	// objectRef reads a part of an object of an allowed kind.
+	// +required
+	ObjectRef *ObjectReference `json:"objectRef,omitempty"`
 }
 
 // Method says how files become objects.

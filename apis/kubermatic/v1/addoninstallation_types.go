@@ -171,8 +171,8 @@ type AddonReference struct {
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^([A-Za-z0-9]([A-Za-z0-9._+-]*[A-Za-z0-9])?|\s*(([<>]=?|=[<>]?|!=|~>?|\^)?\s*v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?((\s*,\s*|\s+)([<>]=?|=[<>]?|!=|~>?|\^)?\s*v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?)*|v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?\s+-\s+v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?)(\s*\|\|(\s*([<>]=?|=[<>]?|!=|~>?|\^)?\s*v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?((\s*,\s*|\s+)([<>]=?|=[<>]?|!=|~>?|\^)?\s*v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?)*|\s+v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?\s+-\s+v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?)){0,15}\s*)$')`,message="this is neither a version nor a range: write it like \"1.2.3\", \">= 1.34, < 1.38\" or \"1.x\""
 	Version string `json:"version,omitempty"`
-	// digest pins the content of the version. It is the SHA-256 of the canonical JSON of the version's template, source, values and
-	// valuesTemplate in the catalogue, without its name, deprecated and constraints. status.lastApplied.entryDigest has the digest of the
+	// digest pins the content of the version. It is the SHA-256 of the canonical JSON of the version's template, source, values,
+	// valuesTemplate and valuesFrom in the catalogue, without its name, deprecated and constraints. status.lastApplied.entryDigest has the digest of the
 	// applied content. If the catalogue has other content under that version, the applied content stays and is reconciled from its record.
 	// +optional
 	// +kubebuilder:validation:MaxLength=71
@@ -182,7 +182,7 @@ type AddonReference struct {
 
 // ValuesSource is one source of values. Exactly one field is set.
 //
-// +kubebuilder:validation:XValidation:rule="[has(self.secretRef), has(self.configMapRef), has(self.providerRef)].filter(x, x).size() == 1",message="set exactly one of secretRef, configMapRef and providerRef"
+// +kubebuilder:validation:XValidation:rule="[has(self.secretRef), has(self.configMapRef), has(self.providerRef), has(self.objectRef)].filter(x, x).size() == 1",message="set exactly one of secretRef, configMapRef, providerRef and objectRef"
 type ValuesSource struct {
 	// secretRef reads a key of a Secret.
 	// +optional
@@ -193,6 +193,9 @@ type ValuesSource struct {
 	// providerRef reads an object of an allowed kind whose status.secretRef names a Secret, as a text or in field name.
 	// +optional
 	ProviderRef *ProviderReference `json:"providerRef,omitempty"`
+	// objectRef reads a part of an object of an allowed kind.
+	// +optional
+	ObjectRef *ObjectReference `json:"objectRef,omitempty"`
 }
 
 // KeyReference names a key of an object in the same namespace.
@@ -277,6 +280,11 @@ type AddonInstallationStatus struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=8
 	Access []AccessState `json:"access,omitempty"`
+	// configs lists the objects that objectRef names, in the version of the catalogue and in the installation.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=24
+	Configs []ConfigState `json:"configs,omitempty"`
 	// lastApplied is the state that was last applied to the user cluster.
 	// +optional
 	LastApplied *AppliedState `json:"lastApplied,omitempty"`

@@ -25,6 +25,11 @@ const (
 	LabelAgents = Prefix + "agents"
 	// LabelAccess is on objects that Trellis creates on a seed for an agent; its value is the ID of the installation.
 	LabelAccess = Prefix + "access"
+	// LabelAddon, LabelCluster and LabelClusterNamespace are on CertificateSigningRequests for agents: the add-on, and name and namespace of
+	// the Cluster. A value that is too long for a label is left out.
+	LabelAddon            = Prefix + "addon"
+	LabelCluster          = Prefix + "cluster"
+	LabelClusterNamespace = Prefix + "cluster-namespace"
 	// LabelSet on an AddonInstallation is the name of the AddonSet that created it.
 	LabelSet = Prefix + "set"
 )

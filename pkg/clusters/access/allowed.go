@@ -24,6 +24,9 @@ func (v *visit) allowed(role *rbacv1.Role, p platform) ([]rbacv1.PolicyRule, err
 	if err != nil {
 		return nil, refused(lasting(v1.ReasonRightsRefused, "access %q requests rights that no agent may have: %v", v.access.Name, err))
 	}
+	if _, _, err := rights.Subject(v.access, v.subjectData(), v.holder.Core); err != nil {
+		return nil, refused(lasting(v1.ReasonRightsRefused, "access %q requests a subject that its add-on may not have: %v", v.access.Name, err))
+	}
 	label := v1.LabelAgents + "=" + v1.AgentsCustom
 	if v.holder.Core {
 		label += " or " + v1.AgentsCore

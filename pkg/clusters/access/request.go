@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -60,6 +61,7 @@ func (v *visit) wanted(found stored) (*request, error) {
 	}
 	about := v.marks.meta("", rights.RequestName(v.marks.id, public))
 	about.OwnerReferences = nil // it is in no namespace: an owner may be
+	v.label(about.Labels)
 	wanted := &request{ObjectMeta: about, Spec: certificatesv1.CertificateSigningRequestSpec{
 		Request: signed, SignerName: v.signer(), Usages: []certificatesv1.KeyUsage{certificatesv1.UsageClientAuth},
 	}}
@@ -70,7 +72,21 @@ func (v *visit) wanted(found stored) (*request, error) {
 	return wanted, nil
 }
 
+// label says for approvers what the request is for.
+func (v *visit) label(labels map[string]string) {
+	for key, value := range map[string]string{
+		v1.LabelAddon: v.holder.Addon, v1.LabelCluster: v.holder.Cluster.Name, v1.LabelClusterNamespace: v.holder.Cluster.Namespace,
+	} {
+		if len(validation.IsValidLabelValue(value)) == 0 {
+			labels[key] = value
+		}
+	}
+}
+
 func (v *visit) groups() []string {
+	if user, groups := v.ownSubject(); user != "" {
+		return groups
+	}
 	return rights.CertificateGroups(v.holder.Cluster.Namespace, v.holder.Cluster.Name, v.holder.Addon)
 }
 
@@ -189,7 +205,7 @@ func (v *visit) refuse(ctx context.Context, found stored, problem *Problem) erro
 // saveKey stores the key of the next request next to the current credential. An empty one removes it.
 func (v *visit) saveKey(ctx context.Context, found stored, key []byte, noted *refusal) (stored, error) {
 	one := found.record
-	one.Type, one.Signer, one.Refusal = v.kind(), v.signer(), noted
+	one.Type, one.Signer, one.Subject, one.Refusal = v.kind(), v.signer(), v.subjectDigest(), noted
 	parts := map[string][]byte{keyNext: key}
 	if found.isWhole {
 		parts[KeyCertificate], parts[KeyPrivate] = found.secret.Data[KeyCertificate], found.secret.Data[KeyPrivate]

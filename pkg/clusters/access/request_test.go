@@ -1,7 +1,10 @@
 package access
 
 import (
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -71,7 +74,16 @@ func TestACertificateIsAskedForApprovedSignedAndUsed(t *testing.T) {
 			request.Annotations[v1.AnnotationAccessOf] != "agent" || len(request.OwnerReferences) > 0 {
 			t.Errorf("%+v", request)
 		}
+		for label, want := range map[string]string{v1.LabelAddon: "policies", v1.LabelCluster: "pair", v1.LabelClusterNamespace: "cluster-pair"} {
+			if got := request.Labels[label]; got != want {
+				t.Errorf("label %s is %q, not %q", label, got, want)
+			}
+		}
 		ready := s.becomes(access)
+		groups := []string{"system:addon:cluster-pair:pair:policies", "system:addon:policies"}
+		if ready.Signer != v1.SignerAPIServer || !slices.Equal(ready.Groups, groups) {
+			t.Errorf("its signer is %q, its groups are %q", ready.Signer, ready.Groups)
+		}
 		calls = slices.DeleteFunc(writes(s.made()), func(call string) bool { return call == "update Secret" })
 		if len(calls) > 0 || !ready.Usable || ready.Request != "" || !strings.HasPrefix(ready.Subject, "system:addon:cluster-pair:pair:policies:") {
 			t.Errorf("%+v, after %q", ready, calls)
@@ -87,12 +99,12 @@ func TestACertificateIsAskedForApprovedSignedAndUsed(t *testing.T) {
 		s.settled()
 		s.good(access)
 		s.made()
-		if again := s.good(access); again != ready || len(s.made()) > 0 {
+		if again := s.good(access); !reflect.DeepEqual(again, ready) || len(s.made()) > 0 {
 			t.Errorf("at rest: %+v, not %+v", again, ready)
 		}
 		s.memory = &Memory{}
 		again := s.good(access)
-		if calls := s.made(); again != ready || !slices.Equal(calls, []string{"get Secret"}) {
+		if calls := s.made(); !reflect.DeepEqual(again, ready) || !slices.Equal(calls, []string{"get Secret"}) {
 			t.Errorf("after a restart: %+v, by %q", again, calls)
 		}
 
@@ -164,12 +176,63 @@ func TestAnotherSignersCertificateHasNoRightsAndNoKubeconfig(t *testing.T) {
 		if err != nil || digest != good.Digest || len(content) != 2 || len(content[KeyCertificate]) == 0 || len(content[KeyPrivate]) == 0 {
 			t.Errorf("%d keys, digest %q, %v", len(content), digest, err)
 		}
-		if good.Subject != "" || len(s.left()) != 1 {
+		if !strings.HasPrefix(good.Subject, "system:addon:cluster-other:other:") || good.Signer != otherSigner || len(s.left()) != 1 {
 			t.Errorf("%+v; made are %q", good, s.left())
 		}
 		s.hub.Server += "/other"
 		if other := s.good(access); other.Digest != good.Digest {
 			t.Error("another address of the hub is another content")
+		}
+	})
+}
+
+// TestACertificateHasTheSubjectThatItsVersionNames fails when the signed certificate or the status has another subject,
+// when a new subject keeps the certificate of the previous one, and when an add-on of a Custom catalogue gets the subject
+// of another add-on: the certificate that it has stays as it is.
+func TestACertificateHasTheSubjectThatItsVersionNames(t *testing.T) {
+	onEach(t, func(t *testing.T, release string) {
+		s := newSeed(t, release, "named")
+		s.keeper = s.another(Options{Approves: []string{otherSigner}})
+		by := signer.New(t, otherSigner)
+		access := v1.Access{Name: "x", Type: v1.AccessByCertificate, SignerName: otherSigner}
+		get := func(user string, groups ...string) Status {
+			s.settled()
+			access.Subject = &v1.AccessSubject{User: user, Groups: groups}
+			waiting := s.refused(access, v1.ReasonProgressing)
+			s.sign(by, waiting.Request)
+			s.next(waiting)
+			return s.good(access)
+		}
+		first := get("$(addon):$(namespace)", "$(addon):agents", "$(addon):of-$(cluster)")
+		content, _, err := s.keeper.Content(t.Context(), s.holder, access)
+		s.must(err)
+		block, _ := pem.Decode(content[KeyCertificate])
+		signed, err := x509.ParseCertificate(block.Bytes)
+		s.must(err)
+		slices.Sort(signed.Subject.Organization)
+		want := []string{"policies:agents", "policies:of-named"}
+		if signed.Subject.CommonName != "policies:cluster-named" || !slices.Equal(signed.Subject.Organization, want) {
+			t.Errorf("the certificate is for %s", signed.Subject)
+		}
+		if first.Subject != signed.Subject.CommonName || !slices.Equal(first.Groups, want) || first.Signer != otherSigner {
+			t.Errorf("the status is %+v", first)
+		}
+		second := get("$(addon):other")
+		if second.Subject != "policies:other" || second.Digest == first.Digest {
+			t.Errorf("after another subject: %+v", second)
+		}
+		s.settled()
+		access.Subject.User = "victim:cluster-named"
+		if problem := s.refused(access, v1.ReasonRightsRefused).Problem; !strings.Contains(problem.Message, "victim") {
+			t.Errorf("the refusal is %q", problem.Message)
+		}
+		access.Subject.User = "$(addon):other"
+		if again := s.good(access); again.Digest != second.Digest {
+			t.Error("a refused subject ended the certificate")
+		}
+		s.holder.Core = true
+		if core := get("victim"); core.Subject != "victim" {
+			t.Errorf("an add-on of a Core catalogue: %+v", core)
 		}
 	})
 }

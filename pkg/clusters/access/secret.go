@@ -105,7 +105,7 @@ func (v *visit) make(ctx context.Context) (stored, error) {
 		if err != nil {
 			return stored{}, err
 		}
-		if secret.Data, err = with(map[string][]byte{keyNext: key}, record{Type: v.kind(), Signer: v.signer()}); err != nil {
+		if secret.Data, err = with(map[string][]byte{keyNext: key}, record{Type: v.kind(), Signer: v.signer(), Subject: v.subjectDigest()}); err != nil {
 			return stored{}, err
 		}
 	}
@@ -160,7 +160,7 @@ func (v *visit) fresh(ctx context.Context, known stored) (stored, error) {
 
 // put stores a credential with a new serial.
 func (v *visit) put(ctx context.Context, secret *corev1.Secret, parts map[string][]byte, issue record) error {
-	issue.Type, issue.Signer, issue.Serial = v.kind(), v.signer(), rand.Text()
+	issue.Type, issue.Signer, issue.Subject, issue.Serial = v.kind(), v.signer(), v.subjectDigest(), rand.Text()
 	issue.Issued, issue.Expires = issue.Issued.UTC().Truncate(time.Second), issue.Expires.UTC().Truncate(time.Second)
 	issue.Sum = sum(secret.UID, issue, parts)
 	data, err := with(parts, issue)
@@ -174,6 +174,9 @@ func (v *visit) put(ctx context.Context, secret *corev1.Secret, parts map[string
 // user is the user in certificates. Its nonce comes from the Secret's UID: another Secret has another user, and the previous one
 // has no binding.
 func (v *visit) user() string {
+	if user, _ := v.ownSubject(); user != "" {
+		return user
+	}
 	sum := sha256.Sum256([]byte(v.memory.kept.uid))
 	nonce := hex.EncodeToString(sum[:8])
 	return rights.CertificateUser(v.holder.Cluster.Namespace, v.holder.Cluster.Name, v.holder.Addon, nonce)

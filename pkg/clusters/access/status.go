@@ -12,8 +12,11 @@ type Status struct {
 	// Name is the credential's name; Secret is its Secret's name in the user cluster.
 	Name, Secret string
 	Type         v1.AccessType
-	// Subject is the user that the API server sees; empty for another signer's certificate.
+	// Subject is the user: the one that the API server sees, or the one in another signer's certificate.
 	Subject string
+	// Signer and Groups are those of a certificate.
+	Signer string
+	Groups []string
 	// Request is the pending CertificateSigningRequest.
 	Request string
 	// Expires is when the credential ends; zero: there is none, or it is unknown.

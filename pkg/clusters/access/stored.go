@@ -40,6 +40,8 @@ const (
 type record struct {
 	Type   v1.AccessType `json:"type,omitempty"`
 	Signer string        `json:"signer,omitempty"`
+	// Subject is the digest of a subject that the version names; empty for one that is derived.
+	Subject string `json:"subject,omitempty"`
 	// Serial of the issue is random.
 	Serial  string    `json:"serial,omitempty"`
 	Issued  time.Time `json:"issued,omitzero"`
@@ -88,7 +90,7 @@ func read(secret *corev1.Secret) stored {
 	found.isWhole = one.Serial != "" && one.Issued.Before(one.Expires) && isBounded(secret.Data) &&
 		one.Sum == sum(secret.UID, one, secret.Data)
 	if !found.isWhole {
-		found.record = record{Type: one.Type, Signer: one.Signer, Refusal: one.Refusal}
+		found.record = record{Type: one.Type, Signer: one.Signer, Subject: one.Subject, Refusal: one.Refusal}
 	}
 	return found
 }

@@ -3,6 +3,7 @@ package access
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -89,13 +90,13 @@ func TestWhatKeepingCosts(t *testing.T) {
 		s.settled()
 		s.one(access)
 		s.made()
-		if again := s.good(access); again != first {
+		if again := s.good(access); !reflect.DeepEqual(again, first) {
 			t.Errorf("at rest it stands otherwise: %+v, not %+v", again, first)
 		}
 		expectCalls("at rest")
 
 		s.memory = &Memory{}
-		if again := s.good(access); again != first {
+		if again := s.good(access); !reflect.DeepEqual(again, first) {
 			t.Errorf("after a restart it stands otherwise: %+v, not %+v", again, first)
 		}
 		expectCalls("after a restart", "get Secret")

@@ -3,7 +3,10 @@ package access
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -89,7 +92,31 @@ func (c *credential) isRotated(secret metav1.Object) bool {
 
 // fits says whether the stored credential has the requested type and signer.
 func (c *credential) fits(one record) bool {
-	return one.Type == "" || one.Type == c.kind() && one.Signer == c.signer()
+	return one.Type == "" || one.Type == c.kind() && one.Signer == c.signer() && one.Subject == c.subjectDigest()
+}
+
+// ownSubject is the subject that the version names; an empty user if it names none, or one that is refused: allowed
+// reports that.
+func (c *credential) ownSubject() (user string, groups []string) {
+	user, groups, err := rights.Subject(c.access, c.subjectData(), c.holder.Core)
+	if err != nil {
+		return "", nil
+	}
+	return user, groups
+}
+
+func (c *credential) subjectData() rights.SubjectData {
+	return rights.SubjectData{Addon: c.holder.Addon, Cluster: c.holder.Cluster.Name, Namespace: c.holder.Cluster.Namespace}
+}
+
+// subjectDigest distinguishes subjects that versions name; "" if the version names none.
+func (c *credential) subjectDigest() string {
+	user, groups := c.ownSubject()
+	if user == "" {
+		return ""
+	}
+	hash := sha256.Sum256([]byte(strings.Join(append([]string{user}, groups...), "\n")))
+	return hex.EncodeToString(hash[:])
 }
 
 // visit is one reconciliation of one credential.
@@ -222,11 +249,13 @@ func (v *visit) status(p platform, about facts) Status {
 	about.now, about.has = v.now, v.memory.counts()
 	about.expires, about.renewAt = known.record.Expires, v.renewAt(known.record)
 	s := Status{
-		Name: v.access.Name, Type: v.kind(), Secret: rights.SecretName(v.holder.Installation, v.access.Name), Request: v.memory.request,
+		Name: v.access.Name, Type: v.kind(), Secret: rights.SecretName(v.holder.Installation, v.access), Request: v.memory.request,
+		Subject: v.subject(), Signer: v.signer(),
 	}
-	if v.isForHub() {
-		s.Subject = v.subject()
-	} else {
+	if v.kind() == v1.AccessByCertificate {
+		s.Groups = v.groups()
+	}
+	if !v.isForHub() {
 		hub = Hub{}
 	}
 	if about.has {
@@ -235,7 +264,7 @@ func (v *visit) status(p platform, about facts) Status {
 	return about.complete(s)
 }
 
-// subject is the user that the API server sees; "" if it is not known yet.
+// subject is the user of the credential; "" if it is not known yet.
 func (v *visit) subject() string {
 	switch {
 	case v.kind() == v1.AccessByToken:

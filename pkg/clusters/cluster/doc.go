@@ -19,7 +19,7 @@
 // to the one of another Cluster. Records of Clusters that are gone and have no installations are removed
 // (goneidentities.go).
 //
-// Platform reads other objects of a seed: KKP's kinds for template data, and the kinds that providerRef may name.
+// Platform reads other objects of a seed: KKP's kinds for template data, and the kinds that providerRef and objectRef may name.
 // Each is optional, and is watched once it is served. Secrets reads the Secrets that a Cluster refers to.
 //
 // PlatformValues are the platform's values about its clusters for all templates, from a list in a ConfigMap.
@@ -44,7 +44,7 @@
 //rights:seed list,watch ipamallocations.kubermatic.k8c.io,seeds.kubermatic.k8c.io if=kkp -- KKP's data for templates
 //rights:seed list,watch kubermaticconfigurations.kubermatic.k8c.io if=kkp -- KKP's data for templates
 //rights:seed list,watch addons.kubermatic.k8c.io if=kkp -- an Addon of KKP that an installation replaces has to be deleted first
-//rights:seed get,list,watch {providerKinds} -- objects that valuesFrom.providerRef may name
+//rights:seed get,list,watch {providerKinds} -- objects that providerRef and objectRef of valuesFrom may name
 //rights:seed get,list,watch secrets -- kubeconfigs of user clusters, and Secrets that Clusters name
 //rights:seed list,get configmaps -- the identity of each Cluster's user cluster
 //rights:seed list,watch configmaps -- the platform's values for templates

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -31,7 +30,7 @@ const (
 )
 
 // Platform reads the objects of a seed beside Clusters: KKP's kinds for template data, and the kinds that providerRef
-// may name. A kind that the seed doesn't serve is no error; it is used within a minute after it is served. Platform
+// and objectRef may name. A kind that the seed doesn't serve is no error; it is used within a minute after it is served. Platform
 // is a manager.Runnable.
 type Platform struct {
 	// objects is the manager's cache; reader bypasses it.
@@ -47,7 +46,7 @@ type Platform struct {
 type Extras struct {
 	// KKP says that its Clusters are served, so its kinds are read.
 	KKP bool
-	// Providers are the kinds that providerRef may name.
+	// Providers are the kinds that providerRef and objectRef may name.
 	Providers []schema.GroupKind
 	// Values are the platform's values about its clusters; nil: none.
 	Values *PlatformValues
@@ -117,7 +116,7 @@ func (p *Platform) Subscribe(changed func(Change)) {
 	p.values.subscribe(changed)
 }
 
-// IsProvider reports whether providerRef may name the kind.
+// IsProvider reports whether providerRef and objectRef may name the kind.
 func (p *Platform) IsProvider(kind schema.GroupKind) bool { return slices.Contains(p.providers, kind) }
 
 // SeveralConfigurationsError reports that a namespace has more than one KubermaticConfiguration.
@@ -188,43 +187,33 @@ func (p *Platform) list(ctx context.Context, kind string, list client.ObjectList
 	return nil
 }
 
-// ProviderSecret reads status.secretRef: the name of a Secret, as a text or in field name. The error is a
-// target.ProviderError, or the reader's.
-func (p *Platform) ProviderSecret(
-	ctx context.Context, kind schema.GroupKind, key types.NamespacedName,
-) (none target.ProvidedSecret, err error) {
+// ProviderObject reads an object of a kind that providerRef and objectRef may name. The error is a target.ProviderError, or
+// the reader's. An object of no namespace is refused: it belongs to no cluster.
+func (p *Platform) ProviderObject(ctx context.Context, kind schema.GroupKind, key types.NamespacedName) (map[string]any, error) {
 	problem := func(text string) error { return &target.ProviderError{Kind: kind, Name: key.Name, Problem: text} }
 	if !p.IsProvider(kind) {
-		return none, problem("is of a kind that this seed does not allow: see its --provider-kinds")
+		return nil, problem("is of a kind that this seed does not allow: see its --provider-kinds")
 	}
 	served, err := p.kinds.version(kind)
 	if err != nil {
-		return none, err
+		return nil, err
 	}
 	if served == nil {
-		return none, problem("is of a kind that this seed does not serve")
+		return nil, problem("is of a kind that this seed does not serve")
 	}
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(*served)
 	err = p.reader.Get(ctx, key, object)
 	if apierrors.IsNotFound(err) {
-		return none, &target.ProviderError{Kind: kind, Name: key.Name, Problem: "does not exist in this namespace", IsMissing: true}
+		return nil, &target.ProviderError{Kind: kind, Name: key.Name, Problem: "does not exist in this namespace", IsMissing: true}
 	}
 	if err != nil {
-		return none, fmt.Errorf("reading %s %q: %w", kind, key, err)
+		return nil, fmt.Errorf("reading %s %q: %w", kind, key, err)
 	}
-	reference, _, _ := unstructured.NestedFieldNoCopy(object.Object, "status", "secretRef")
-	if fields, isObject := reference.(map[string]any); isObject {
-		reference = fields["name"]
+	if object.GetNamespace() != key.Namespace {
+		return nil, problem("is of a kind without namespaces, so it belongs to no cluster")
 	}
-	name, isText := reference.(string)
-	switch {
-	case !isText || name == "":
-		return none, problem("names no Secret in status.secretRef yet")
-	case len(validation.IsDNS1123Subdomain(name)) > 0:
-		return none, problem("has a status.secretRef that can't be the name of a Secret")
-	}
-	return target.ProvidedSecret{Name: name, Provider: object.GetUID()}, nil
+	return object.Object, nil
 }
 
 func asMetadata(kind schema.GroupVersionKind) *metav1.PartialObjectMetadata {

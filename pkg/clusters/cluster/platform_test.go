@@ -132,8 +132,8 @@ func TestPlatformUsesKindsAsTheyCome(t *testing.T) {
 	if facts, err = platform.facts(t.Context(), kkp); err != nil || cmp.Diff(want, facts) != "" {
 		t.Errorf("with KKP: %v (-want +got):\n%s", err, cmp.Diff(want, facts))
 	}
-	if secret, err := platform.ProviderSecret(t.Context(), backupTarget, key); secret.Name != "found" || secret.Provider != backups.GetUID() || err != nil {
-		t.Errorf("the provider's Secret is %v, %v", secret, err)
+	if object, err := platform.ProviderObject(t.Context(), backupTarget, key); err != nil || object["status"] == nil {
+		t.Errorf("the provider's object is %v, %v", object, err)
 	}
 	expectProvider(t, platform, backupTarget, types.NamespacedName{Namespace: "cluster-a", Name: "none"}, "does not exist in this namespace")
 
@@ -167,7 +167,7 @@ func TestPlatformUsesKindsAsTheyCome(t *testing.T) {
 
 func expectProvider(t *testing.T, platform *Platform, kind schema.GroupKind, key types.NamespacedName, problem string) {
 	t.Helper()
-	_, err := platform.ProviderSecret(t.Context(), kind, key)
+	_, err := platform.ProviderObject(t.Context(), kind, key)
 	var refused *target.ProviderError
 	if !errors.As(err, &refused) || refused.Problem != problem {
 		t.Errorf("%s %q: got %v, want ProviderError that it %s", kind, key.Name, err, problem)

@@ -169,22 +169,15 @@ func (d Description) Unpause() string {
 	return "set its spec.paused to false"
 }
 
-// ProvidedSecret is the Secret that an object of a providerRef names.
-type ProvidedSecret struct {
-	Name string
-	// Provider is the UID of the object.
-	Provider types.UID
-}
-
-// ProviderError reports why an object of a providerRef gives no Secret.
+// ProviderError reports why an object that providerRef or objectRef names can't be used.
 type ProviderError struct {
 	Kind    schema.GroupKind
 	Name    string
 	Problem string
-	// IsMissing: the object does not exist.
+	// IsMissing says that there is no such object.
 	IsMissing bool
 }
 
 func (e *ProviderError) Error() string {
-	return fmt.Sprintf("providerRef %s %q %s", e.Kind, e.Name, e.Problem)
+	return fmt.Sprintf("%s %q %s", e.Kind, e.Name, e.Problem)
 }

@@ -84,15 +84,23 @@ func (r *Reconciler) access(ctx context.Context, f *facts) *loop.Outcome {
 	return cmp.Or(failed(err), f.accessMissing())
 }
 
-// takenByManifest ends the reconciliation if the add-on renders a Secret with the name of a credential's Secret.
+// takenByManifest ends the reconciliation if the add-on renders a Secret with the name of a credential's Secret, or if two
+// credentials have one: with one installation's name only, since a catalogue is checked for any.
 func takenByManifest(f *facts, wanted []kubermaticv1.Access) *loop.Outcome {
+	for at, one := range wanted {
+		name := rights.SecretName(f.installation.Name, one)
+		if slices.ContainsFunc(wanted[:at], func(other kubermaticv1.Access) bool { return rights.SecretName(f.installation.Name, other) == name }) {
+			return loop.Stall(kubermaticv1.ConditionRendered, kubermaticv1.ReasonRenderFailed, fmt.Sprintf(
+				"Secret %q would be that of two accesses of the add-on: give one of them another secretName", name))
+		}
+	}
 	for _, object := range f.run.Objects {
 		isSecret := object.GetAPIVersion() == "v1" && object.GetKind() == "Secret"
 		if !isSecret || object.GetNamespace() != f.installation.Spec.TargetNamespace {
 			continue
 		}
 		for _, one := range wanted {
-			if object.GetName() == rights.SecretName(f.installation.Name, one.Name) {
+			if object.GetName() == rights.SecretName(f.installation.Name, one) {
 				return loop.Stall(kubermaticv1.ConditionRendered, kubermaticv1.ReasonRenderFailed, fmt.Sprintf(
 					"Secret %q of the add-on has the name of the one for access %q: give either another name", object.GetName(), one.Name))
 			}
@@ -113,22 +121,30 @@ func (r *Reconciler) maintainAccess(ctx context.Context, f *facts) *loop.Outcome
 }
 
 // keepToRecord excludes Secrets that only another version asks for from the user cluster, and drops refusals of that
-// version for names that are on record.
+// version for names that are on record. The recorded version's Secret keeps its name.
 func (f *facts) keepToRecord() {
-	isOnRecord := func(name string) bool { return hasAccess(f.run.Record().Access, name) }
+	recorded := map[string]string{}
+	for _, one := range f.run.Record().Access {
+		recorded[one.Name] = rights.SecretName(f.installation.Name, one)
+	}
 	var statuses []access.Status
 	var managed []installer.ManagedSecret
 	for _, one := range f.statuses {
 		isRefused := one.Problem != nil && one.Problem.Reason == kubermaticv1.ReasonRightsRefused
-		if isRefused && isOnRecord(one.Name) {
+		name, isOnRecord := recorded[one.Name]
+		if isRefused && isOnRecord {
 			continue
 		}
-		statuses = append(statuses, one)
 		for _, secret := range f.run.Secrets {
-			if secret.Name == one.Secret && isOnRecord(one.Name) {
+			if secret.Name == one.Secret && isOnRecord {
+				secret.Name = name
 				managed = append(managed, secret)
 			}
 		}
+		if isOnRecord {
+			one.Secret = name
+		}
+		statuses = append(statuses, one)
 	}
 	f.statuses, f.run.Secrets = statuses, managed
 }
@@ -138,10 +154,6 @@ func (f *facts) unattended(all []kubermaticv1.Access) []kubermaticv1.Access {
 	return slices.DeleteFunc(slices.Clone(all), func(one kubermaticv1.Access) bool {
 		return slices.ContainsFunc(f.statuses, func(status access.Status) bool { return status.Name == one.Name })
 	})
-}
-
-func hasAccess(all []kubermaticv1.Access, name string) bool {
-	return slices.ContainsFunc(all, func(one kubermaticv1.Access) bool { return one.Name == name })
 }
 
 // keepAccess creates, restores and renews credentials, and passes their Secrets to the installer. If one fails, it
@@ -182,7 +194,7 @@ func accessUnknown(installation string, asked []kubermaticv1.Access) []access.St
 	statuses := make([]access.Status, len(asked))
 	for at, one := range asked {
 		statuses[at] = access.Status{
-			Name: one.Name, Type: rights.TypeOf(one), Secret: rights.SecretName(installation, one.Name), Problem: access.WithoutHub(),
+			Name: one.Name, Type: rights.TypeOf(one), Secret: rights.SecretName(installation, one), Problem: access.WithoutHub(),
 		}
 	}
 	return statuses

@@ -99,7 +99,13 @@ func hubSecret(object *kubermaticv1.AddonInstallation, name string) *corev1.Secr
 // bearer is a client like the agent's: it uses the files of its Secret, as a kubelet mounts them.
 func (w *world) bearer(object *kubermaticv1.AddonInstallation, name string) client.Client {
 	w.t.Helper()
-	secret := hubSecret(object, name)
+	return w.bearerOf(object, hubSecret(object, name).Name)
+}
+
+// bearerOf is the same with the Secret of a name.
+func (w *world) bearerOf(object *kubermaticv1.AddonInstallation, name string) client.Client {
+	w.t.Helper()
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: object.Spec.TargetNamespace, Name: name}}
 	expect.Read(w.t, w.seed, secret)
 	folder := w.t.TempDir()
 	for file, content := range secret.Data {

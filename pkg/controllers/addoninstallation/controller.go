@@ -102,7 +102,7 @@ type Dependencies struct {
 	// Seen reads the objects of Cluster API that valuesTemplates see.
 	Seen SeenOfCAPI
 	// Images are rewritten in rendered objects.
-	Images  rendering.Images
+	Images  render.Images
 	Records Records
 	// Access maintains credentials for the hub; nil: the platform issues none. AccessHeld is the cache in which it
 	// reads the seed. Neighbours report whether a cluster is alone in its namespace.

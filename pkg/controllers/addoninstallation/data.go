@@ -13,9 +13,9 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/base/loop"
-	"github.com/trellis-addons/trellis/pkg/clusters/access/rights"
 	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
 	"github.com/trellis-addons/trellis/pkg/clusters/target"
+	"github.com/trellis-addons/trellis/pkg/install/rendering"
 	"github.com/trellis-addons/trellis/pkg/install/resolution"
 	"github.com/trellis-addons/trellis/pkg/values/templatedata"
 )
@@ -24,10 +24,9 @@ import (
 type Platform interface {
 	// TemplateData is the data of templates, without secrets.
 	TemplateData(ctx context.Context, cluster target.Description, variables map[string]any) (templatedata.Data, error)
-	// IsProvider says whether providerRef may name the kind; ProviderSecret is the Secret that an object of the kind
-	// names.
+	resolution.Providers
+	// IsProvider says whether providerRef and objectRef may name the kind.
 	IsProvider(kind schema.GroupKind) bool
-	ProviderSecret(ctx context.Context, kind schema.GroupKind, key types.NamespacedName) (target.ProvidedSecret, error)
 	// KKPAddon is KKP's own Addon of a name in a cluster; nil if there is none.
 	KKPAddon(ctx context.Context, cluster target.Ref, name string) (*metav1.PartialObjectMetadata, error)
 	// Subscribe registers a callback for changes of these objects.
@@ -64,30 +63,11 @@ func (r *Reconciler) seenOfCAPI(ctx context.Context, f *facts) (target.Descripti
 // them.
 func (r *Reconciler) templateData(ctx context.Context, f *facts, of target.Description) (templatedata.Data, error) {
 	data, err := r.Platform.TemplateData(ctx, of, r.Options.Variables[addonOf(f.installation)])
-	data.Agent = agentData(f)
+	data.BuiltIn = rendering.BuiltIn(f.installation.Namespace, f.installation, f.choice.Version)
 	if err != nil || !f.choice.SeesSecrets() {
 		return data, err
 	}
 	return r.ClusterSecrets.AddTo(ctx, data, of)
-}
-
-// agentData is the additional data for a version with access; nil for all others.
-func agentData(f *facts) *templatedata.Agent {
-	asked := f.choice.Version.Template.Access
-	if len(asked) == 0 {
-		return nil
-	}
-	agent := &templatedata.Agent{
-		ClusterName: f.installation.Namespace, AddonInstallNamespace: f.installation.Spec.TargetNamespace,
-		InstallMode: templatedata.InstallModeDefault,
-	}
-	for _, one := range asked {
-		if rights.IsForAPIServer(one) {
-			agent.HubKubeConfigSecret = rights.SecretName(f.installation.Name, one.Name)
-			break
-		}
-	}
-	return agent
 }
 
 // dataOutcome retries: no event reports a Cluster's new Secrets.
@@ -139,12 +119,26 @@ func (r *Reconciler) ofChange(ctx context.Context, change cluster.Change) []reco
 	}
 	var requests []reconcile.Request
 	for _, installation := range r.installations(ctx, options...) {
-		for _, source := range installation.Spec.ValuesFrom {
-			if ref := source.ProviderRef; ref != nil && resolution.ProviderKind(ref) == change.Kind && ref.Name == change.Name {
-				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&installation)})
-				break
-			}
+		if r.names(ctx, &installation, change) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&installation)})
 		}
 	}
 	return requests
+}
+
+// names says whether an installation, or a version of its add-on, names an object. Any version counts: the chosen one is
+// known to reconciliations only.
+func (r *Reconciler) names(ctx context.Context, installation *kubermaticv1.AddonInstallation, change cluster.Change) bool {
+	for _, source := range installation.Spec.ValuesFrom {
+		provider, object := source.ProviderRef, source.ObjectRef
+		if provider != nil && resolution.ProviderKind(provider) == change.Kind && provider.Name == change.Name ||
+			object != nil && resolution.ObjectKind(object) == change.Kind && object.Name == change.Name {
+			return true
+		}
+	}
+	entry, err := r.Marks.Entry(ctx, r.Client, client.ObjectKey{Namespace: r.Options.CatalogueNamespace, Name: addonOf(installation)})
+	if err != nil {
+		return true // the reconciliation reports it
+	}
+	return entry != nil && entry.Names(change.Kind.Group, change.Kind.Kind, change.Name)
 }

@@ -70,8 +70,10 @@ type versionFacts struct {
 
 // valuesFacts are found by steps values, fetch and compare.
 type valuesFacts struct {
-	data     templatedata.Data
-	values   resolution.Values
+	data   templatedata.Data
+	values resolution.Values
+	// configs are the objects with values that were read; nil before the step.
+	configs  []configFact
 	snapshot fetch.Snapshot
 	inputs   rendering.Inputs
 }

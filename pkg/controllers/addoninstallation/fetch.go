@@ -123,7 +123,8 @@ func only(all map[string]string, key string) map[string]string {
 func (r *Reconciler) references() resolution.References {
 	return resolution.References{
 		Secret: ReadMarkedSecret(r.Marked, r.Direct), ConfigMap: readMarked[corev1.ConfigMap](r.Marked, r.Direct), Providers: r.Platform,
-		Unmarked: r.unmarkedSecret, IsThere: r.isThere, SourceKinds: r.SourceKinds, CatalogueNamespace: r.Options.CatalogueNamespace,
+		Unmarked: r.unmarkedSecret, Images: r.Images, IsThere: r.isThere,
+		SourceKinds: r.SourceKinds, CatalogueNamespace: r.Options.CatalogueNamespace,
 	}
 }
 

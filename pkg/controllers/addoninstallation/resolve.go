@@ -96,6 +96,7 @@ func installedVersion(f *facts) string {
 
 // resolveValues merges the layers of values. Template data comes first: a catalogue may render values from it.
 func (r *Reconciler) resolveValues(ctx context.Context, f *facts) *loop.Outcome {
+	f.configs = []configFact{}
 	of, seen, err := r.seenOfCAPI(ctx, f)
 	if err == nil {
 		f.data, err = r.templateData(ctx, f, of)
@@ -139,9 +140,13 @@ func (l layers) rendered(ctx context.Context, template, tenant string) (map[stri
 // FromPlatform are the values that a set grants, which step granted read.
 func (l layers) FromPlatform() map[string]any { return l.f.platform }
 
-// FromSource reads a marked object.
-func (l layers) FromSource(ctx context.Context, source kubermaticv1.ValuesSource) (map[string]any, error) {
-	return l.r.references().Values(ctx, l.f.installation.Namespace, source)
+// FromSource reads a marked object, or an object of an allowed kind.
+func (l layers) FromSource(ctx context.Context, source kubermaticv1.ValuesSource) (resolution.Read, error) {
+	if source.ObjectRef != nil {
+		return l.fromObject(ctx, source.ObjectRef, kubermaticv1.ConfigOfInstallation)
+	}
+	found, err := l.r.references().Values(ctx, l.f.installation.Namespace, source)
+	return resolution.Read{Values: found}, err
 }
 
 // valuesOutcome waits for an edit of watched objects if the values are wrong. A valuesTemplate that ended a renderer is

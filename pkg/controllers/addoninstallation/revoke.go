@@ -28,25 +28,27 @@ func (r *Reconciler) revokePrevious(ctx context.Context, f *facts) *loop.Outcome
 	if err != nil {
 		return failed(err)
 	}
-	if previous = append(previous, record.PreviousAccess...); len(previous) == 0 {
-		return nil
-	}
-	return r.revokeRecorded(ctx, f, previous)
+	previous = append(previous, record.PreviousAccess...)
+	return r.revokeRecorded(ctx, f, previous, record.PreviousSecrets)
 }
 
 // revokeSurplus revokes the oldest credentials of earlier revisions if many of them never worked: revokePrevious waits
 // for a working one.
 func (r *Reconciler) revokeSurplus(ctx context.Context, f *facts) *loop.Outcome {
-	surplus := f.run.Record().SurplusAccess()
-	if r.Access == nil || len(surplus) == 0 {
+	if r.Access == nil {
 		return nil
 	}
-	return r.revokeRecorded(ctx, f, surplus)
+	return r.revokeRecorded(ctx, f, f.run.Record().SurplusAccess(), f.run.Record().SurplusSecrets())
 }
 
-// revokeRecorded revokes previous credentials, in the user cluster first, and removes them from the record.
-func (r *Reconciler) revokeRecorded(ctx context.Context, f *facts, previous []string) *loop.Outcome {
-	secrets := secretNames(f, previous)
+// revokeRecorded revokes previous credentials, in the user cluster first, and removes them from the record. Named are
+// values of secretName whose Secrets are removed too.
+func (r *Reconciler) revokeRecorded(ctx context.Context, f *facts, previous, named []string) *loop.Outcome {
+	if len(previous)+len(named) == 0 {
+		return nil
+	}
+	current := currentSecrets(f)
+	secrets := slices.DeleteFunc(previousSecrets(f, previous, named), func(name string) bool { return slices.Contains(current, name) })
 	if stop := f.run.FindSecrets(ctx, secrets...); stop != nil {
 		return stop
 	}
@@ -60,13 +62,15 @@ func (r *Reconciler) revokeRecorded(ctx context.Context, f *facts, previous []st
 	if err := r.Access.Revoke(ctx, holder, previous...); err != nil {
 		return failed(err)
 	}
-	if len(f.run.Record().PreviousAccess) == 0 {
+	if len(f.run.Record().PreviousAccess)+len(f.run.Record().PreviousSecrets) == 0 {
 		return nil
 	}
 	return f.run.Amend(ctx, func(record *revision.Record) {
 		isRevoked := func(name string) bool { return slices.Contains(previous, name) }
 		isRemoved := func(entry ownership.Entry) bool { return slices.Contains(secrets, entry.Name) }
+		isNamed := func(name string) bool { return slices.Contains(named, name) }
 		record.PreviousAccess = slices.DeleteFunc(slices.Clone(record.PreviousAccess), isRevoked)
+		record.PreviousSecrets = slices.DeleteFunc(slices.Clone(record.PreviousSecrets), isNamed)
 		record.ManagedSecrets = slices.DeleteFunc(slices.Clone(record.ManagedSecrets), isRemoved)
 	})
 }
@@ -90,24 +94,41 @@ func (r *Reconciler) unrecordedAccess(ctx context.Context, f *facts) (names []st
 	return names, nil
 }
 
-// secretNames are the names of the credentials' Secrets in the user cluster.
-func secretNames(f *facts, credentials []string) []string {
-	names := make([]string, len(credentials))
-	for at, name := range credentials {
-		names[at] = rights.SecretName(f.installation.Name, name)
+// currentSecrets are the names of the recorded credentials' Secrets in the user cluster.
+func currentSecrets(f *facts) (names []string) {
+	for _, one := range f.run.Record().Access {
+		names = append(names, rights.SecretName(f.installation.Name, one))
 	}
 	return names
+}
+
+// previousSecrets are the names of previous credentials' Secrets in the user cluster, and of those with these values of
+// secretName.
+func previousSecrets(f *facts, credentials, named []string) (names []string) {
+	for _, name := range credentials {
+		names = append(names, rights.DefaultSecretName(f.installation.Name, name))
+	}
+	for _, name := range named {
+		names = append(names, rights.NamedSecret(f.installation.Name, name))
+	}
+	return names
+}
+
+// allSecrets are the names of all Secrets with credentials that a revision has, or an earlier one had.
+func allSecrets(f *facts) []string {
+	record := f.run.Record()
+	return append(currentSecrets(f), previousSecrets(f, record.PreviousAccess, record.PreviousSecrets)...)
 }
 
 // findSecrets finds Secrets with credentials that a process wrote and that are not on record because the process ended:
 // they do not keep their namespace.
 func (r *Reconciler) findSecrets(ctx context.Context, f *facts) *loop.Outcome {
-	return f.run.FindSecrets(ctx, secretNames(f, f.run.Record().AccessNames())...)
+	return f.run.FindSecrets(ctx, allSecrets(f)...)
 }
 
 // dropSecrets removes the Secrets with credentials from the user cluster, after the objects that used them.
 func (r *Reconciler) dropSecrets(ctx context.Context, f *facts) *loop.Outcome {
-	return f.run.DropSecrets(ctx, secretNames(f, f.run.Record().AccessNames())...)
+	return f.run.DropSecrets(ctx, allSecrets(f)...)
 }
 
 // revokeAll revokes all credentials of an installation on the seed: the recorded ones, which a cache may not show yet,

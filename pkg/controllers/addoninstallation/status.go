@@ -49,6 +49,7 @@ func project(f *facts, outcome *loop.Outcome, now time.Time) {
 	projectSelected(f)
 	setCompatible(f, outcome)
 	setValuesResolved(f, outcome)
+	projectConfigs(f, outcome)
 	setFetched(f, outcome)
 	setRendered(f, outcome)
 	projectAccess(f, outcome)
@@ -124,7 +125,9 @@ func projectAccess(f *facts, outcome *loop.Outcome) {
 		state.Access = nil
 	}
 	for _, one := range f.statuses {
-		shown := kubermaticv1.AccessState{Name: one.Name, Secret: one.Secret, Subject: one.Subject, Request: one.Request}
+		shown := kubermaticv1.AccessState{
+			Name: one.Name, Secret: one.Secret, Subject: one.Subject, Groups: one.Groups, SignerName: one.Signer, Request: one.Request,
+		}
 		if !one.Expires.IsZero() {
 			expires := metav1.NewTime(one.Expires).Rfc3339Copy()
 			shown.Expires = &expires

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -28,6 +29,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/base/loop"
 	"github.com/trellis-addons/trellis/pkg/clusters/cluster"
 	"github.com/trellis-addons/trellis/pkg/clusters/target"
+	"github.com/trellis-addons/trellis/pkg/fleet/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/install/resolution"
 	"github.com/trellis-addons/trellis/pkg/render/gotemplate"
 	"github.com/trellis-addons/trellis/pkg/render/kept"
@@ -55,7 +57,7 @@ type valuesWorld struct {
 func newValuesWorld(t *testing.T) *valuesWorld {
 	t.Helper()
 	config := fleet.ForTest(t, fleet.ClusterOptions{Name: "seed"}).Cluster("seed").Config
-	expect.NoError(t, fleet.InstallCRDs(t.Context(), config, append(fleet.CRDs(t), "../../clusters/cluster/testdata/kkp")...))
+	expect.NoError(t, fleet.InstallCRDs(t.Context(), config, append(fleet.CRDs(t), "../../clusters/cluster/testdata/kkp", "testdata/configs")...))
 	scheme := runtime.NewScheme()
 	expect.NoError(t, errors.Join(clientgoscheme.AddToScheme(scheme), kkpv1.AddToScheme(scheme), kubermaticv1.AddToScheme(scheme)))
 	httpClient, err := rest.HTTPClientFor(config)
@@ -66,7 +68,7 @@ func newValuesWorld(t *testing.T) *valuesWorld {
 	expect.NoError(t, err)
 	seed, err := client.New(config, client.Options{Scheme: scheme, Mapper: mapper, HTTPClient: httpClient})
 	expect.NoError(t, err)
-	platform := cluster.NewPlatform(objects, seed, mapper, platformSpace, cluster.Extras{KKP: true, Providers: []schema.GroupKind{backupTarget}})
+	platform := cluster.NewPlatform(objects, seed, mapper, platformSpace, cluster.Extras{KKP: true, Providers: configKinds})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = objects.Start(ctx) })
@@ -81,7 +83,7 @@ func newValuesWorld(t *testing.T) *valuesWorld {
 	w.cluster.Status.Address.AdminToken = "admin-token"
 	w.reconciler = New(Dependencies{
 		Client: seed, Marked: uncached{objects, seed}, Direct: seed, Values: kept.New(kept.Options{Values: gotemplate.New()}), Platform: platform,
-		ClusterSecrets: cluster.NewSecrets(seed, platformSpace), InputsKey: []byte("key"),
+		ClusterSecrets: cluster.NewSecrets(seed, platformSpace), InputsKey: []byte("key"), Marks: mergedcatalogue.New(logr.Discard()),
 		Options: Options{CatalogueNamespace: "addon-catalogue", Variables: map[string]map[string]any{"demo": {"byFlag": "f"}}},
 	})
 	for _, name := range []string{space, platformSpace, "cluster-b"} {
@@ -174,6 +176,7 @@ func TestResolveValues(t *testing.T) {
 	t.Run("refused", func(t *testing.T) { w.with(t).testRefused() })
 	t.Run("secrets", func(t *testing.T) { w.with(t).testAC10Secrets() })
 	t.Run("misspelt keys", func(t *testing.T) { w.with(t).testMisspeltKeys() })
+	t.Run("objects", func(t *testing.T) { w.with(t).testObjects() })
 	t.Run("wakes", func(t *testing.T) { w.with(t).testWakes() })
 }
 
@@ -442,6 +445,7 @@ func (w *valuesWorld) testWakes() {
 	install(space, "secret", fromSecret("other", true), fromSecret("first", false))
 	install(space, "config", fromConfigMap("first", ""))
 	install(space, "provider", fromProvider("BackupTarget", "default"))
+	install(space, "object", fromObject("BackupTarget", "default", "status", ""))
 	install("cluster-b", "elsewhere", fromSecret("first", false), fromProvider("BackupTarget", "default"))
 	kkp := func(kind string) schema.GroupKind { return kkpv1.GroupVersion.WithKind(kind).GroupKind() }
 	marked := ofMarked[client.Object](w.reconciler)
@@ -460,11 +464,11 @@ func (w *valuesWorld) testWakes() {
 		{"the Secret of a provider", secret("target"), []string{"cluster-a/provider"}},
 		{"a Secret that nobody reads", secret("unmarked"), nil},
 		{"a ConfigMap of the same name", marked(w.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "first"}}), []string{"cluster-a/config"}},
-		{"a provider", change(backupTarget, space, "default"), []string{"cluster-a/provider"}},
+		{"a provider", change(backupTarget, space, "default"), []string{"cluster-a/object", "cluster-a/provider"}},
 		{"another provider", change(backupTarget, space, "empty"), nil},
 		{"addresses of a cluster", change(kkp("IPAMAllocation"), "cluster-b", "lb"), []string{"cluster-b/elsewhere"}},
 		{"KKP's configuration", change(kkp("KubermaticConfiguration"), "", "kkp"), []string{
-			"cluster-a/config", "cluster-a/plain", "cluster-a/provider", "cluster-a/secret", "cluster-b/elsewhere",
+			"cluster-a/config", "cluster-a/object", "cluster-a/plain", "cluster-a/provider", "cluster-a/secret", "cluster-b/elsewhere",
 		}},
 	} {
 		var names []string

@@ -14,6 +14,7 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -104,6 +105,8 @@ type world struct {
 	through *rest.Config
 	// logger, if set, gets the controller's log.
 	logger logr.Logger
+	// providers are the kinds that objectRef may name.
+	providers []schema.GroupKind
 	// marks distinguish merged catalogues from others.
 	marks *mergedcatalogue.Marks
 	// figures are those of the controller that was started last, and manager is the manager that runs it.
@@ -125,7 +128,7 @@ var installKinds = sync.OnceValue(func() error {
 	}
 	config, ctx := fleet.Shared().Cluster("both").Config, context.Background()
 	return errors.Join(
-		fleet.InstallCRDs(ctx, config, append(folders, "../../clusters/cluster/testdata/kkp")...), clusterapi.InstallCRDs(ctx, config))
+		fleet.InstallCRDs(ctx, config, append(folders, "../../clusters/cluster/testdata/kkp", "testdata/configs")...), clusterapi.InstallCRDs(ctx, config))
 })
 
 func newWorld(t testing.TB) *world {
@@ -275,9 +278,9 @@ func (w *world) dependencies(made *kit.Manager) addoninstallation.Dependencies {
 	key := []byte("key")
 	parts := wiring.InstallationParts{
 		Namespace: w.catalogue, AllowCIDRs: fetchtest.Loopback, SourceKinds: kinds, Store: content, Images: images.Rules{Mirrors: mirrors, PullSecret: w.pull},
-		PullSecret: w.pull,
-		Renders:    kept.New(kept.Options{Methods: w.renderers, Values: w.valuesRenderer}),
-		Records:    wiring.Records(made, key), InputsKey: key, Agents: w.agents,
+		PullSecret: w.pull, ProviderKinds: w.providers,
+		Renders: kept.New(kept.Options{Methods: w.renderers, Values: w.valuesRenderer}),
+		Records: wiring.Records(made, key), InputsKey: key, Agents: w.agents,
 		Options: addoninstallation.Options{
 			CatalogueNamespace: w.catalogue, WorkerName: w.worker, DriftInterval: cmp.Or(w.driftInterval, time.Minute),
 			OrderTimeout: cmp.Or(w.orderTimeout, 10*time.Minute), GoingTime: w.goingTime,

@@ -268,6 +268,8 @@ func sourceName(source v1.ValuesSource) string {
 		return source.ConfigMapRef.Name
 	case source.ProviderRef != nil:
 		return source.ProviderRef.Name
+	case source.ObjectRef != nil:
+		return source.ObjectRef.Name
 	}
 	return ""
 }
@@ -284,6 +286,8 @@ func named(sources []v1.ValuesSource, in string) []v1.ValuesSource {
 			source.ConfigMapRef.Name = strings.ReplaceAll(source.ConfigMapRef.Name, clusterName, in)
 		case source.ProviderRef != nil:
 			source.ProviderRef.Name = strings.ReplaceAll(source.ProviderRef.Name, clusterName, in)
+		case source.ObjectRef != nil:
+			source.ObjectRef.Name = strings.ReplaceAll(source.ObjectRef.Name, clusterName, in)
 		}
 		result = append(result, *source)
 	}

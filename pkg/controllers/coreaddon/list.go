@@ -153,13 +153,13 @@ func checkOptions(spec *v1.AddonInstallationSpec) error {
 	}
 	for i, source := range spec.ValuesFrom {
 		set := 0
-		for _, isSet := range []bool{source.SecretRef != nil, source.ConfigMapRef != nil, source.ProviderRef != nil} {
+		for _, isSet := range []bool{source.SecretRef != nil, source.ConfigMapRef != nil, source.ProviderRef != nil, source.ObjectRef != nil} {
 			if isSet {
 				set++
 			}
 		}
 		if set != 1 {
-			return fmt.Errorf("valuesFrom[%d]: set exactly one of secretRef, configMapRef and providerRef", i)
+			return fmt.Errorf("valuesFrom[%d]: set exactly one of secretRef, configMapRef, providerRef and objectRef", i)
 		}
 		if err := values.CheckSource(&source); err != nil {
 			return fmt.Errorf("valuesFrom[%d]: %w", i, err)

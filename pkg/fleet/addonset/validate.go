@@ -165,6 +165,8 @@ func checkSource(place string, source *v1.ValuesSource) error {
 		return checkName(place+".configMapRef.name", source.ConfigMapRef.Name)
 	case source.ProviderRef != nil:
 		return checkName(place+".providerRef.name", source.ProviderRef.Name)
+	case source.ObjectRef != nil:
+		return checkName(place+".objectRef.name", source.ObjectRef.Name)
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func (r *Renderer) prepare(q *Request, rendered render.Result) (Result, error) {
 	if q.traits().HasRelease {
 		options.Helm = &ownership.HelmMarks{ReleaseName: q.releaseName(), ReleaseNamespace: q.targetNamespace()}
 	}
-	r.images.Rewrite(rendered.Objects)
+	r.imagesOf(q).Rewrite(rendered.Objects)
 	finalized := apply.Finalized(rendered.Objects)
 	objects, err := apply.Prepare(rendered.Objects, q.Mapper, options)
 	if err != nil {
@@ -67,7 +67,7 @@ func (r *Renderer) prepareHooks(q *Request, chart *render.Chart) ([]hooks.Hook, 
 	var found []hooks.Hook
 	for _, hook := range chart.Hooks {
 		alone := []*unstructured.Unstructured{hook.Object}
-		r.images.Rewrite(alone)
+		r.imagesOf(q).Rewrite(alone)
 		prepared, err := apply.Prepare(alone, q.Mapper, apply.Options{Owner: q.Owner, TargetNamespace: q.targetNamespace()})
 		if err != nil {
 			return nil, fmt.Errorf("the hook of %q: %w", hook.Path, err)

@@ -24,12 +24,6 @@ import (
 	"github.com/trellis-addons/trellis/pkg/values/templatedata"
 )
 
-// Images rewrites the images of objects in place. Canonical is equal for equal rules.
-type Images interface {
-	Rewrite(objects []*unstructured.Unstructured)
-	Canonical() []byte
-}
-
 // Installed is the state of an installation in a user cluster.
 type Installed interface {
 	// Record is the newest, possibly without its objects; nil before the first. ReadWhole returns it with them.
@@ -124,7 +118,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // Renderer renders the installations of a seed.
 type Renderer struct {
 	keeper render.Keeper
-	images Images
+	images render.Images
 	key    []byte
 
 	capabilityCharts searches[bool]
@@ -133,7 +127,7 @@ type Renderer struct {
 }
 
 // New creates a Renderer. The key is that of the hash of inputs.
-func New(keeper render.Keeper, images Images, key []byte) *Renderer {
+func New(keeper render.Keeper, images render.Images, key []byte) *Renderer {
 	return &Renderer{
 		keeper: keeper, images: images, key: key,
 		capabilityCharts: newSearches[bool](), secretContents: newSearches[bool](), lookupCharts: newSearches[kindsAsked](),
@@ -149,6 +143,18 @@ func Tenant(cluster types.UID, core bool) string {
 	return string(cluster)
 }
 
+// imagesOf are the seed's rules for images with those of a request's values.
+func (r *Renderer) imagesOf(q *Request) render.Images {
+	if len(q.Values.Registries) == 0 {
+		return r.images
+	}
+	all, err := r.images.With(q.Values.Registries)
+	if err != nil { // they were checked when they were read
+		return r.images
+	}
+	return all
+}
+
 // Inputs computes the hashes of all that the objects of a request depend on.
 func (r *Renderer) Inputs(q Request) (Inputs, error) {
 	served, err := r.servedVersions(&q)
@@ -156,7 +162,7 @@ func (r *Renderer) Inputs(q Request) (Inputs, error) {
 		return Inputs{}, err
 	}
 	all := resolution.Inputs{
-		Installation: q.Installation, Choice: q.Choice, Content: q.Content.Digest, Values: q.Values, Images: r.images.Canonical(),
+		Installation: q.Installation, Choice: q.Choice, Content: q.Content.Digest, Values: q.Values, Images: r.imagesOf(&q).Canonical(),
 		Data: q.Data, KubernetesVersion: q.Cluster.KubernetesVersion, Served: served,
 	}
 	hash, err := all.Hash(r.key)
@@ -171,7 +177,7 @@ func (r *Renderer) Inputs(q Request) (Inputs, error) {
 // the source has other content under the same reference.
 func (r *Renderer) IsAsked(q Request, record *revision.Record) (bool, error) {
 	all := resolution.Inputs{
-		Installation: q.Installation, Choice: q.Choice, Content: record.Artifact.Digest, Values: q.Values, Images: r.images.Canonical(),
+		Installation: q.Installation, Choice: q.Choice, Content: record.Artifact.Digest, Values: q.Values, Images: r.imagesOf(&q).Canonical(),
 	}
 	wanted, err := all.Wanted(r.key)
 	return err == nil && wanted == record.Wanted, err

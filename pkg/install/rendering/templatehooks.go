@@ -12,13 +12,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/clusters/calls"
 	"github.com/trellis-addons/trellis/pkg/clusters/ownership"
 	"github.com/trellis-addons/trellis/pkg/install/hooks"
-)
-
-// Keys by which Open Cluster Management marks a Job or Pod that runs before the deletion of an add-on, with any value
-// (open-cluster-management.io/api, addon/v1alpha1).
-const (
-	ocmHookAnnotation = "addon.open-cluster-management.io/addon-pre-delete"
-	ocmHookLabel      = "open-cluster-management.io/addon-pre-delete"
+	"github.com/trellis-addons/trellis/pkg/render"
 )
 
 // HookError reports why an object of go-template can't be the hook that its annotations declare.
@@ -61,15 +55,11 @@ func hooksAmong(objects []*unstructured.Unstructured) (rest []*unstructured.Unst
 	return rest, run, nil
 }
 
-// eventsOf are the events of a hook; none for an ordinary object. As with Open Cluster Management, its keys count
-// only on Jobs and Pods.
+// eventsOf are the events of a hook; none for an ordinary object.
 func eventsOf(object *unstructured.Unstructured) (events []string, problem string) {
-	annotations := object.GetAnnotations()
 	runs := calls.Runs(object.GroupVersionKind().GroupKind())
-	text, isOurs := annotations[v1.AnnotationHook]
-	_, isAnnotated := annotations[ocmHookAnnotation]
-	_, isLabelled := object.GetLabels()[ocmHookLabel]
-	isTheirs := runs && (isAnnotated || isLabelled)
+	text, isOurs := object.GetAnnotations()[v1.AnnotationHook]
+	isTheirs := render.MarkedPreDelete(object)
 	switch {
 	case isOurs && !runs:
 		return nil, fmt.Sprintf("annotation %s is allowed only on Jobs and Pods", v1.AnnotationHook)
@@ -90,7 +80,7 @@ func eventsOf(object *unstructured.Unstructured) (events []string, problem strin
 		}
 	}
 	if isTheirs && !slices.Equal(asked, events) {
-		return nil, fmt.Sprintf("annotation %s is %q, and the annotation of Open Cluster Management means pre-delete: keep one of them",
+		return nil, fmt.Sprintf("annotation %s is %q, and the mark of Open Cluster Management means pre-delete: keep one of them",
 			v1.AnnotationHook, text)
 	}
 	return asked, ""

@@ -41,6 +41,7 @@ func TestHooksOfTemplates(t *testing.T) {
 		{why: "ours, twice", kind: "Pod", metadata: "annotations: {" + ours + ": 'pre-install, pre-upgrade,pre-install'}", events: "pre-install pre-upgrade"},
 		{why: "their annotation", kind: "Job", metadata: "annotations: {" + annotated + ": ''}", events: "pre-delete"},
 		{why: "their label", kind: "Pod", metadata: "labels: {" + labelled + ": ''}", events: "pre-delete"},
+		{why: "their annotation's key as a label", kind: "Pod", metadata: "labels: {" + annotated + ": ''}", events: "pre-delete"},
 		{why: "ours and theirs", kind: "Job", metadata: "labels: {" + labelled + ": ''}, annotations: {" + ours + ": pre-delete}", events: "pre-delete"},
 		{why: "theirs on what does not run", kind: "ConfigMap", metadata: "annotations: {" + annotated + ": ''}"},
 		{why: "ours on what does not run", kind: "ConfigMap", metadata: "annotations: {" + ours + ": pre-delete}", problem: "is allowed only on Jobs and Pods"},
@@ -82,7 +83,7 @@ func TestHooksOfTemplates(t *testing.T) {
 	}
 }
 
-// TestMarksOfTemplatesMeanNothingInCharts fails when a chart's Job counts as a hook that Helm does not know.
+// TestMarksOfTemplatesMeanNothingInCharts fails when Trellis's annotation makes a chart's Pod a hook.
 func TestMarksOfTemplatesMeanNothingInCharts(t *testing.T) {
 	q := request()
 	q.Choice.Version.Template.Method = v1.MethodHelm

@@ -83,6 +83,7 @@ func (t *Trial) Objects(ctx context.Context, q Trials) (found render.Result, mer
 	if template.ClusterSecrets {
 		return found, nil, &UntriedError{errors.New("it needs the secrets of a cluster")}
 	}
+	q.Data.BuiltIn = BuiltIn(q.Data.Cluster.Namespace, q.Installation, q.Version)
 	choice := resolution.Choice{Version: q.Version}
 	resolved, err := choice.Values(ctx, q.Installation, trialLayers{trial: t, of: q})
 	if values.IsInvalid(err) {
@@ -142,6 +143,14 @@ func (l trialLayers) FromTemplate(ctx context.Context, template string) (map[str
 	return l.trial.Values.RenderValues(ctx, render.ValuesInput{
 		Addon: l.of.Addon, Tenant: l.of.Addon, Template: template, Data: l.of.Data, CAPI: l.of.CAPI,
 	})
+}
+
+// FromObject has no seed to read from.
+func (trialLayers) FromObject(_ context.Context, ref *v1.ObjectReference) (resolution.Read, error) {
+	if ref.Optional {
+		return resolution.Read{}, nil
+	}
+	return resolution.Read{}, &UntriedError{fmt.Errorf("it needs values of %s %q in the namespace of a cluster", ref.Kind, ref.Name)}
 }
 
 func (trialLayers) FromPlatform() map[string]any { return nil }

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/trellis-addons/trellis/pkg/clusters/target"
 	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/render"
 )
 
 // References reads the objects that valuesFrom and sources name on the seed.
@@ -19,13 +19,15 @@ type References struct {
 	// Unmarked reads a Secret from the API server, with or without our mark. It is for Secrets that a provider's object controls.
 	Unmarked func(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error)
 	// IsThere reports whether the seed has an object of this kind, marked or not.
-	IsThere            func(ctx context.Context, kind string, key types.NamespacedName) (bool, error)
-	Providers          Providers
+	IsThere   func(ctx context.Context, kind string, key types.NamespacedName) (bool, error)
+	Providers Providers
+	// Images check the mirrors that an object names.
+	Images             render.Images
 	SourceKinds        fetch.Kinds
 	CatalogueNamespace string
 }
 
-// Providers reads the Secret that an object names, of a kind that providerRef may name.
+// Providers reads objects of kinds that providerRef and objectRef may name.
 type Providers interface {
-	ProviderSecret(ctx context.Context, kind schema.GroupKind, key types.NamespacedName) (target.ProvidedSecret, error)
+	ProviderObject(ctx context.Context, kind schema.GroupKind, key types.NamespacedName) (map[string]any, error)
 }

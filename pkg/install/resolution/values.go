@@ -3,6 +3,7 @@ package resolution
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -16,6 +17,7 @@ import (
 const (
 	originCatalogue   = "catalogue"
 	originTemplate    = "valuesTemplate"
+	originObjects     = "catalogue valuesFrom"
 	originForm        = "form defaults"
 	originOwnTemplate = "installation valuesTemplate"
 	originOwn         = "installation"
@@ -28,6 +30,8 @@ type Values struct {
 	// Merged are the effective values, Origins their layers; nil if not all layers are known.
 	Merged  map[string]any
 	Origins values.Origins
+	// Registries maps registries to mirrors that objects with values name, in addition to the seed's.
+	Registries map[string]string
 	// Granted is the keyed digest of the platform's values in them; "" for none.
 	Granted string
 	// Unknown has a sentence for each user key that may be misspelt; a chart may have it.
@@ -40,7 +44,9 @@ type Layers interface {
 	// tenants write.
 	FromTemplate(ctx context.Context, template string) (map[string]any, error)
 	FromOwnTemplate(ctx context.Context, template string) (map[string]any, error)
-	FromSource(ctx context.Context, source v1.ValuesSource) (map[string]any, error)
+	FromSource(ctx context.Context, source v1.ValuesSource) (Read, error)
+	// FromObject reads an object that the catalogue's version names.
+	FromObject(ctx context.Context, ref *v1.ObjectReference) (Read, error)
 	// FromPlatform are the platform's values that a set grants; nil for none. Their reader checks them for marks: an
 	// error about a layer names places in it, and tenants read that.
 	FromPlatform() map[string]any
@@ -58,11 +64,11 @@ func (c Choice) Values(ctx context.Context, installation *v1.AddonInstallation, 
 	if c.Version.Template == nil {
 		return Values{}, nil
 	}
-	layers, err := c.layers(ctx, installation, read)
+	layers, registries, err := c.layers(ctx, installation, read)
 	if err != nil {
 		return Values{}, err
 	}
-	found := Values{Layers: layers}
+	found := Values{Layers: layers, Registries: registries}
 	if read != nil || !isReadLater(c.Version, installation) {
 		if found.Merged, found.Origins, err = values.Merge(layers); err != nil {
 			return Values{}, err
@@ -92,7 +98,7 @@ func (v Values) Catalogue() map[string]any { return v.of(originCatalogue) }
 func isReadLater(version *v1.AddonVersion, installation *v1.AddonInstallation) bool {
 	spec := &installation.Spec
 	isGranted := installation.Annotations[v1.AnnotationPlatformValues] != ""
-	return isGranted || version.ValuesTemplate != "" || spec.ValuesTemplate != "" || len(spec.ValuesFrom) > 0 || spec.CoreAddon
+	return isGranted || version.ValuesTemplate != "" || len(version.ValuesFrom) > 0 || spec.ValuesTemplate != "" || len(spec.ValuesFrom) > 0 || spec.CoreAddon
 }
 
 func (c Choice) unknown(found Values, isRead bool) []string {
@@ -101,26 +107,39 @@ func (c Choice) unknown(found Values, isRead bool) []string {
 	if err != nil || len(template.FormSpec) == 0 {
 		return nil
 	}
-	elsewhere := catalogue.TraitsOf(template.Method).IsChart || !isRead && c.Version.ValuesTemplate != ""
+	elsewhere := catalogue.TraitsOf(template.Method).IsChart || len(c.Version.ValuesFrom) > 0 || !isRead && c.Version.ValuesTemplate != ""
 	return values.UnknownKeys(template.FormSpec, known, found.of(originOwn), elsewhere)
 }
 
-func (c Choice) layers(ctx context.Context, installation *v1.AddonInstallation, read Layers) ([]values.Layer, error) {
+// layers reads all layers, and the registries with mirrors that objects name.
+func (c Choice) layers(
+	ctx context.Context, installation *v1.AddonInstallation, read Layers,
+) (layers []values.Layer, registries map[string]string, err error) {
 	given, made, defaults, err := c.catalogueLayers(ctx, read)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	layers := []values.Layer{
-		{Origin: originCatalogue, Values: given}, {Origin: originTemplate, Values: made}, {Origin: originForm, Values: defaults},
-	}
+	layers = []values.Layer{{Origin: originCatalogue, Values: given}, {Origin: originTemplate, Values: made}}
 	var platform map[string]any
 	if read != nil {
 		platform = read.FromPlatform()
 	}
 	hasSecrets := c.SeesSecrets() || platform != nil
+	for i := 0; read != nil && i < len(c.Version.ValuesFrom); i++ {
+		found, err := read.FromObject(ctx, c.Version.ValuesFrom[i].ObjectRef)
+		if err == nil {
+			err = checkMarks(hasSecrets, found.Values)
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("the catalogue's valuesFrom[%d]: %w", i, err)
+		}
+		registries = with(registries, found.Registries)
+		layers = append(layers, values.Layer{Origin: fmt.Sprintf("%s[%d]", originObjects, i), Values: found.Values})
+	}
+	layers = append(layers, values.Layer{Origin: originForm, Values: defaults})
 	// The result of the catalogue's template may have text of users, such as annotations of the Cluster.
 	if err := checkMarks(platform != nil, made); err != nil {
-		return nil, fmt.Errorf("the catalogue's valuesTemplate: %w", err)
+		return nil, nil, fmt.Errorf("the catalogue's valuesTemplate: %w", err)
 	}
 	if template := installation.Spec.ValuesTemplate; template != "" {
 		layer, err := c.ownTemplate(ctx, template, read)
@@ -128,7 +147,7 @@ func (c Choice) layers(ctx context.Context, installation *v1.AddonInstallation, 
 			err = checkMarks(hasSecrets, layer)
 		}
 		if err != nil {
-			return nil, &OwnTemplateError{err}
+			return nil, nil, &OwnTemplateError{err}
 		}
 		layers = append(layers, values.Layer{Origin: originOwnTemplate, Values: layer})
 	}
@@ -136,23 +155,34 @@ func (c Choice) layers(ctx context.Context, installation *v1.AddonInstallation, 
 		layers = append(layers, values.Layer{Origin: values.OriginPlatform, Values: platform})
 	}
 	for i := 0; read != nil && i < len(installation.Spec.ValuesFrom); i++ {
-		layer, err := read.FromSource(ctx, installation.Spec.ValuesFrom[i])
+		found, err := read.FromSource(ctx, installation.Spec.ValuesFrom[i])
 		if err == nil {
-			err = checkMarks(hasSecrets, layer)
+			err = checkMarks(hasSecrets, found.Values)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("spec.valuesFrom[%d]: %w", i, err)
+			return nil, nil, fmt.Errorf("spec.valuesFrom[%d]: %w", i, err)
 		}
-		layers = append(layers, values.Layer{Origin: fmt.Sprintf("valuesFrom[%d]", i), Values: layer})
+		registries = with(registries, found.Registries)
+		layers = append(layers, values.Layer{Origin: fmt.Sprintf("valuesFrom[%d]", i), Values: found.Values})
 	}
 	own, err := decode("spec.values", installation.Spec.Values)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := checkMarks(hasSecrets, own); err != nil {
-		return nil, fmt.Errorf("%s: %w", values.PlaceOf(installation), err)
+		return nil, nil, fmt.Errorf("%s: %w", values.PlaceOf(installation), err)
 	}
-	return append(layers, values.Layer{Origin: originOwn, Values: own}), nil
+	return append(layers, values.Layer{Origin: originOwn, Values: own}), registries, nil
+}
+
+// with are registries with more, which override equal ones; nil for none.
+func with(registries, more map[string]string) map[string]string {
+	if registries == nil {
+		return more
+	}
+	all := maps.Clone(registries)
+	maps.Copy(all, more)
+	return all
 }
 
 // catalogueLayers are the version's own values, those of its template, and the form's defaults.

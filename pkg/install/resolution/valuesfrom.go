@@ -9,8 +9,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -20,9 +22,11 @@ import (
 
 const defaultValuesKey = "values.yaml"
 
-// MissingValuesError reports that a required object does not exist.
+// MissingValuesError reports that a required object does not exist, or may not be read.
 type MissingValuesError struct {
 	what string
+	// IsAbsent says that an object of objectRef, or its part, does not exist.
+	IsAbsent bool
 	// IsUnwatched: no event reports that the object exists now, so it has to be read again.
 	IsUnwatched bool
 }
@@ -46,7 +50,7 @@ func (r References) Values(ctx context.Context, namespace string, source v1.Valu
 			return map[string]any{}, nil
 		}
 	default:
-		return nil, &MissingValuesError{what: "it is empty: set one of secretRef, configMapRef and providerRef"}
+		return nil, &MissingValuesError{what: "it is empty: set one of secretRef, configMapRef, providerRef and objectRef"}
 	}
 	var missing *MissingValuesError
 	if errors.As(err, &missing) && reference != nil && reference.Optional {
@@ -75,7 +79,7 @@ func decodeKey(data []byte, reference *v1.KeyReference) (map[string]any, error) 
 func (r References) providedValues(
 	ctx context.Context, namespace string, provider *v1.ProviderReference,
 ) (*v1.KeyReference, []byte, error) {
-	secret, err := r.Providers.ProviderSecret(ctx, ProviderKind(provider), client.ObjectKey{Namespace: namespace, Name: provider.Name})
+	name, uid, err := r.providedSecret(ctx, client.ObjectKey{Namespace: namespace, Name: provider.Name}, ProviderKind(provider))
 	var none *target.ProviderError
 	switch {
 	case errors.As(err, &none) && none.IsMissing && provider.Optional:
@@ -85,14 +89,36 @@ func (r References) providedValues(
 	case err != nil:
 		return nil, nil, err
 	}
-	reference := &v1.KeyReference{Name: secret.Name}
-	data, err := r.secretValues(ctx, namespace, reference, secret.Provider)
+	reference := &v1.KeyReference{Name: name}
+	data, err := r.secretValues(ctx, namespace, reference, uid)
 	var missing *MissingValuesError
 	if errors.As(err, &missing) {
 		missing.what += "; a Secret needs no label if its controller (in ownerReferences) is the object of providerRef"
 		missing.IsUnwatched = true
 	}
 	return reference, data, err
+}
+
+// providedSecret reads status.secretRef of a provider's object: the name of a Secret, as a text or in field name. It also returns the
+// object's UID. Errors: *target.ProviderError, or the reader's.
+func (r References) providedSecret(ctx context.Context, key types.NamespacedName, kind schema.GroupKind) (string, types.UID, error) {
+	object, err := r.Providers.ProviderObject(ctx, kind, key)
+	if err != nil {
+		return "", "", err
+	}
+	problem := func(text string) error { return &target.ProviderError{Kind: kind, Name: key.Name, Problem: text} }
+	reference, _, _ := unstructured.NestedFieldNoCopy(object, "status", "secretRef")
+	if fields, isObject := reference.(map[string]any); isObject {
+		reference = fields["name"]
+	}
+	name, isText := reference.(string)
+	switch {
+	case !isText || name == "":
+		return "", "", problem("names no Secret in status.secretRef yet")
+	case len(validation.IsDNS1123Subdomain(name)) > 0:
+		return "", "", problem("has a status.secretRef that can't be the name of a Secret")
+	}
+	return name, (&unstructured.Unstructured{Object: object}).GetUID(), nil
 }
 
 // ProviderKind is the kind of the object that a reference names.
@@ -189,8 +215,8 @@ func (r References) Reads(ctx context.Context, installation *v1.AddonInstallatio
 			return false
 		}
 		provider := client.ObjectKey{Namespace: installation.Namespace, Name: source.ProviderRef.Name}
-		secret, err := r.Providers.ProviderSecret(ctx, ProviderKind(source.ProviderRef), provider)
+		provided, _, err := r.providedSecret(ctx, provider, ProviderKind(source.ProviderRef))
 		var none *target.ProviderError
-		return err == nil && secret.Name == name || err != nil && !errors.As(err, &none)
+		return err == nil && provided == name || err != nil && !errors.As(err, &none)
 	})
 }

@@ -13,25 +13,42 @@ type Hub struct {
 	Access []v1.Access `json:"access,omitempty"`
 	// PreviousAccess are the names of earlier revisions' credentials that are still to be revoked.
 	PreviousAccess []string `json:"formerAccess,omitempty"`
+	// PreviousSecrets are values of secretName that only earlier revisions' access has: their Secrets in the user cluster
+	// are still to be removed.
+	PreviousSecrets []string `json:"formerSecrets,omitempty"`
 	// ManagedSecrets are Secrets in the user cluster that are in no inventory, since their content changes without a revision.
 	ManagedSecrets ownership.Inventory `json:"kept,omitempty"`
 }
 
 // HasAccess says whether a record has, or had, credentials for the hub.
 func (r *Record) HasAccess() bool {
-	return r != nil && len(r.Access)+len(r.PreviousAccess)+len(r.ManagedSecrets) > 0
+	return r != nil && len(r.Access)+len(r.PreviousAccess)+len(r.PreviousSecrets)+len(r.ManagedSecrets) > 0
+}
+
+// NamesAccess says whether a version named the Secret or the subject of a credential.
+func (h *Hub) NamesAccess() bool {
+	isNamed := func(one v1.Access) bool { return one.SecretName != "" || one.Subject != nil }
+	return len(h.PreviousSecrets) > 0 || slices.ContainsFunc(h.Access, isNamed)
 }
 
 // Ask returns the Hub of the next revision, which requests this access: access that is no longer requested becomes
 // PreviousAccess.
 func (h Hub) Ask(access []v1.Access) Hub {
-	next := Hub{Access: access, ManagedSecrets: slices.Clone(h.ManagedSecrets)}
-	for _, name := range slices.Concat(h.PreviousAccess, namesOf(h.Access)) {
-		if !slices.Contains(namesOf(access), name) && !slices.Contains(next.PreviousAccess, name) {
-			next.PreviousAccess = append(next.PreviousAccess, name)
+	return Hub{
+		Access: access, ManagedSecrets: slices.Clone(h.ManagedSecrets),
+		PreviousAccess:  without(slices.Concat(h.PreviousAccess, namesOf(h.Access)), namesOf(access)),
+		PreviousSecrets: without(slices.Concat(h.PreviousSecrets, secretsOf(h.Access)), secretsOf(access)),
+	}
+}
+
+// without returns the texts that are not among others, each once.
+func without(texts, others []string) (rest []string) {
+	for _, text := range texts {
+		if !slices.Contains(others, text) && !slices.Contains(rest, text) {
+			rest = append(rest, text)
 		}
 	}
-	return next
+	return rest
 }
 
 // mostPrevious is the maximum of four versions. Until a revision works the earlier credentials stay, since superseded objects may use
@@ -41,16 +58,31 @@ const mostPrevious, firstPrevious = 16, 4
 
 // SurplusAccess are the earlier credentials that are revoked before a revision works: the oldest beyond mostPrevious,
 // except for those of the last revision that worked.
-func (h *Hub) SurplusAccess() []string {
-	beyond := len(h.PreviousAccess) - mostPrevious
+func (h *Hub) SurplusAccess() []string { return surplus(h.PreviousAccess) }
+
+// SurplusSecrets are the values of secretName that go with them.
+func (h *Hub) SurplusSecrets() []string { return surplus(h.PreviousSecrets) }
+
+func surplus(previous []string) []string {
+	beyond := len(previous) - mostPrevious
 	if beyond <= 0 {
 		return nil
 	}
-	return h.PreviousAccess[firstPrevious : firstPrevious+beyond]
+	return previous[firstPrevious : firstPrevious+beyond]
 }
 
 // AccessNames are those of all credentials that the revision has, or an earlier one had.
 func (h *Hub) AccessNames() []string { return slices.Concat(namesOf(h.Access), h.PreviousAccess) }
+
+// secretsOf are the values of secretName.
+func secretsOf(access []v1.Access) (names []string) {
+	for at := range access {
+		if name := access[at].SecretName; name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
 
 func namesOf(access []v1.Access) []string {
 	names := make([]string, len(access))

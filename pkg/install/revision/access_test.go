@@ -43,6 +43,27 @@ func TestWhatIsNotAskedForAnyMoreIsPrevious(t *testing.T) {
 	}
 }
 
+// TestPreviousSecrets fails when the Secret of a credential that keeps its name, and whose secretName differs, is forgotten, and
+// when one that is used again is removed.
+func TestPreviousSecrets(t *testing.T) {
+	named := func(secrets ...string) (asked []v1.Access) {
+		for _, secret := range secrets {
+			asked = append(asked, v1.Access{Name: "hub", SecretName: secret})
+		}
+		return asked
+	}
+	second := Hub{Access: named("first")}.Ask(named("second"))
+	third := second.Ask(named(""))
+	back := third.Ask(named("first"))
+	got := [][]string{second.PreviousSecrets, third.PreviousSecrets, back.PreviousSecrets}
+	if diff := cmp.Diff([][]string{{"first"}, {"first", "second"}, {"second"}}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if len(back.PreviousAccess) > 0 {
+		t.Errorf("%q is revoked although it is used", back.PreviousAccess)
+	}
+}
+
 // Red when SurplusAccess lets more than mostPrevious stay, or names others than the oldest behind those of the revision that worked.
 func TestPreviousAccessIsBounded(t *testing.T) {
 	names := make([]string, 2*mostPrevious)
@@ -68,6 +89,8 @@ func TestOnlyRecordsWithAccessNeedIt(t *testing.T) {
 		{"it asks", Record{Hub: Hub{Access: []v1.Access{{Name: "hub"}}}}, []string{"access"}},
 		{"it did", Record{Hub: Hub{PreviousAccess: []string{"hub"}}}, []string{"access"}},
 		{"its Secrets are there", Record{Hub: Hub{ManagedSecrets: ownership.Inventory{{UID: "1"}}}}, []string{"access"}},
+		{"its Secret has a name", Record{Hub: Hub{Access: []v1.Access{{Name: "hub", SecretName: "x"}}}}, []string{"access", "namedAccess"}},
+		{"its Secret had one", Record{Hub: Hub{PreviousSecrets: []string{"x"}}}, []string{"access", "namedAccess"}},
 		{"both", Record{Hub: Hub{Access: []v1.Access{{Name: "hub"}}}, Set: hooks.Set{Hooks: []hooks.Hook{{}}}}, []string{"access", "hooks"}},
 	} {
 		if diff := cmp.Diff(test.needs, indexOf(&test.record, nil, nil).Needs); diff != "" {

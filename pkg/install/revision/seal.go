@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -70,11 +71,16 @@ const (
 	needAccess = "access"
 	// needHooks: hooks must run although there is no Helm release.
 	needHooks = "hooks"
+	// needNamedAccess: credentials have Secrets or subjects that versions name.
+	needNamedAccess = "namedAccess"
 )
 
 func needsOf(record *Record) (needs []string) {
 	if record.HasAccess() {
 		needs = append(needs, needAccess)
+	}
+	if record.NamesAccess() {
+		needs = append(needs, needNamedAccess)
 	}
 	if record.Helm == nil && len(record.Hooks) > 0 {
 		needs = append(needs, needHooks)
@@ -111,7 +117,7 @@ func decodeIndex(head *corev1.Secret) (index, error) {
 		return index{}, &NewerRecordError{head.Name, fmt.Sprintf("has format %d, this release knows %d", about.Format, Format)}
 	}
 	for _, need := range about.Needs {
-		if need != needAccess && need != needHooks {
+		if !slices.Contains([]string{needAccess, needNamedAccess, needHooks}, need) {
 			return index{}, &NewerRecordError{head.Name, fmt.Sprintf("needs %q, which this release does not know", need)}
 		}
 	}

@@ -62,6 +62,56 @@ func TestHooks(t *testing.T) {
 	}
 }
 
+// TestMarksOfOpenClusterManagement fails when a Job or Pod that Open Cluster Management would run before the deletion is
+// an object of the release, and so runs at the installation; when it stays in the manifest; when disableHooks applies it;
+// or when the mark counts on another kind.
+func TestMarksOfOpenClusterManagement(t *testing.T) {
+	const mark = "addon.open-cluster-management.io/addon-pre-delete"
+	pod := "apiVersion: v1\nkind: Pod\nmetadata:\n  name: %\n  labels: {&: ''}\n"
+	labelled := func(name, key string) string { return strings.NewReplacer("%", name, "&", key).Replace(pod) }
+	content := folder(
+		"templates/a.yaml", configMap+"c\n---\n"+hook("annotated", mark+`: ""`)+"---\n"+labelled("labelled", mark),
+		"templates/b.yaml", labelled("older", "open-cluster-management.io/addon-pre-delete")+"---\n"+
+			hook("helms", `helm.sh/hook: post-install, `+mark+`: ""`)+"---\n"+hook("plain", `helm.sh/resource-policy: keep`),
+		"templates/c.yaml", "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: account, annotations: {"+mark+`: ""}}`+"\n",
+	)
+	result := mustRender(t, content, nil)
+	var got []string
+	for _, one := range result.Chart.Hooks {
+		events, policies := strings.Join(one.Events, " "), strings.Join(one.DeletePolicies, " ")
+		got = append(got, strings.Join([]string{one.Path, one.Object.GetName(), events, policies}, ", "))
+	}
+	want := []string{ // Helm's own hooks keep their events
+		"demo/templates/b.yaml, helms, post-install, ",
+		"demo/templates/a.yaml, labelled, pre-delete, before-hook-creation hook-succeeded",
+		"demo/templates/b.yaml, older, pre-delete, before-hook-creation hook-succeeded",
+		"demo/templates/a.yaml, annotated, pre-delete, before-hook-creation hook-succeeded",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("hooks (-want +got):\n%s", diff)
+	}
+	objects := []string{"ServiceAccount/account", "ConfigMap/c", "Job/plain"}
+	if diff := cmp.Diff(objects, names(result)); diff != "" || strings.Count(result.Chart.Manifest, "# Source") != len(objects) {
+		t.Errorf("objects (-want +got):\n%s\nmanifest:\n%s", diff, result.Chart.Manifest)
+	}
+	without := input(content, nil)
+	without.Release.DisableHooks = true
+	left, err := chart.New().Render(context.Background(), without)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result.Chart.Hooks = nil
+	if diff := cmp.Diff(result, left); diff != "" {
+		t.Errorf("without hooks (-want +got):\n%s", diff)
+	}
+	list := "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n- {apiVersion: batch/v1, kind: Job, " +
+		"metadata: {name: b, annotations: {" + mark + ": ''}}}\n"
+	var wrong *render.TemplateError
+	if _, err := renderChart(folder("templates/a.yaml", list), nil); !errors.As(err, &wrong) || wrong.File != "demo/templates/a.yaml" {
+		t.Errorf("got %v, want a TemplateError that names the file", err)
+	}
+}
+
 // TestHooksCountInTheLimits fails when hooks are counted separately from objects: the one past the limit is a hook.
 func TestHooksCountInTheLimits(t *testing.T) {
 	many := strings.Repeat(configMap+"a\n---\n", manifest.MaxObjects)

@@ -92,12 +92,12 @@ func renderChart(input render.Input) (render.Result, error) {
 	if err != nil {
 		return render.Result{}, err
 	}
-	text, err := readManifests(&reader, manifests)
+	objects, marked, text, err := readManifests(&reader, manifests)
 	if err != nil {
 		return render.Result{}, err
 	}
-	objects := slices.Clone(reader.Objects())
-	hooks, err := readHooks(&reader, sorted, input.Release)
+	objects = append(crds, objects...)
+	hooks, err := readHooks(&reader, sorted, marked, input.Release)
 	if err != nil {
 		return render.Result{}, err
 	}
@@ -156,17 +156,32 @@ func renderFiles(chart *helmchart.Chart, values chartutil.Values, finder *finder
 	return engine.RenderWithClientProvider(chart, values, finder)
 }
 
-// readManifests reads the objects and returns the manifest's text as Helm stores it.
-func readManifests(reader *manifest.Reader, manifests []releaseutil.Manifest) (string, error) {
-	var text strings.Builder
+// readManifests reads the objects and returns the manifest's text as Helm stores it. Documents with the mark of Open
+// Cluster Management are hooks, and so are in neither.
+func readManifests(reader *manifest.Reader, manifests []releaseutil.Manifest) (
+	objects []*unstructured.Unstructured, hooks []render.Hook, text string, err error,
+) {
+	var written strings.Builder
 	for _, document := range manifests {
-		fmt.Fprintf(&text, "---\n# Source: %s\n%s\n", document.Name, document.Content)
 		at := func(int) (string, int) { return document.Name, 0 }
-		if _, err := reader.Read(manifest.Source{Text: document.Content, At: at}); err != nil {
-			return "", err
+		found, err := reader.Read(manifest.Source{Text: document.Content, At: at})
+		if err != nil {
+			return nil, nil, "", err
 		}
+		if !slices.ContainsFunc(found, render.MarkedPreDelete) {
+			fmt.Fprintf(&written, "---\n# Source: %s\n%s\n", document.Name, document.Content)
+			objects = append(objects, found...)
+			continue
+		}
+		hook := render.Hook{
+			Path: document.Name, Events: []string{"pre-delete"}, DeletePolicies: []string{"before-hook-creation", "hook-succeeded"},
+		}
+		if hook.Object, err = onlyObject(document.Name, found); err != nil {
+			return nil, nil, "", err
+		}
+		hooks = append(hooks, hook)
 	}
-	return text.String(), nil
+	return objects, hooks, written.String(), nil
 }
 
 // located reads file and line from the errors of Helm's engine: "parse error at (FILE:LINE)",
@@ -254,8 +269,8 @@ func quietly(work func()) {
 	work()
 }
 
-// readHooks reads the objects of hooks, which count in the limits of all objects.
-func readHooks(reader *manifest.Reader, sorted []*release.Hook, options render.Release) ([]render.Hook, error) {
+// readHooks reads the objects of hooks, which count in the limits of all objects, and adds the marked ones.
+func readHooks(reader *manifest.Reader, sorted []*release.Hook, marked []render.Hook, options render.Release) ([]render.Hook, error) {
 	if options.DisableHooks {
 		return nil, nil
 	}
@@ -266,11 +281,12 @@ func readHooks(reader *manifest.Reader, sorted []*release.Hook, options render.R
 		if err != nil {
 			return nil, err
 		}
-		if len(objects) != 1 {
-			return nil, &render.TemplateError{File: one.Path, Problem: "a hook has to be exactly one object, and not a list"}
+		object, err := onlyObject(one.Path, objects)
+		if err != nil {
+			return nil, err
 		}
 		hook := render.Hook{
-			Path: one.Path, Weight: one.Weight, Object: objects[0], Events: distinct(one.Events, render.HookEvents),
+			Path: one.Path, Weight: one.Weight, Object: object, Events: distinct(one.Events, render.HookEvents),
 			DeletePolicies: distinct(one.DeletePolicies, render.HookDeletePolicies),
 			LogPolicies:    distinct(one.OutputLogPolicies, render.HookLogPolicies),
 		}
@@ -279,7 +295,15 @@ func readHooks(reader *manifest.Reader, sorted []*release.Hook, options render.R
 		}
 		hooks = append(hooks, hook)
 	}
-	return hooks, nil
+	return append(hooks, marked...), nil
+}
+
+// onlyObject is the object of a hook's document.
+func onlyObject(file string, objects []*unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if len(objects) != 1 {
+		return nil, &render.TemplateError{File: file, Problem: "a hook has to be exactly one object, and not a list"}
+	}
+	return objects[0], nil
 }
 
 // distinct returns the known words, each once, in their order. Annotations may have others.

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/trellis-addons/trellis/pkg/render"
 )
 
 // Rule replaces From by To at the start of references.
@@ -53,10 +55,32 @@ func ParseMirrors(texts []string) ([]Rule, error) {
 		}
 		rules = append(rules, rule)
 	}
-	slices.SortFunc(rules, func(a, b Rule) int {
-		return cmp.Or(cmp.Compare(len(b.From), len(a.From)), cmp.Compare(a.From, b.From))
-	})
+	slices.SortFunc(rules, byLength)
 	return rules, nil
+}
+
+func byLength(a, b Rule) int {
+	return cmp.Or(cmp.Compare(len(b.From), len(a.From)), cmp.Compare(a.From, b.From))
+}
+
+// With implements render.Images. The error is a *RuleError.
+func (r Rules) With(mirrors map[string]string) (render.Images, error) {
+	texts := make([]string, 0, len(mirrors))
+	for from, to := range mirrors {
+		texts = append(texts, from+"="+to)
+	}
+	more, err := ParseMirrors(texts)
+	if err != nil {
+		return nil, err
+	}
+	all := slices.Clone(more)
+	for _, rule := range r.Mirrors {
+		if !slices.ContainsFunc(more, func(other Rule) bool { return other.From == rule.From }) {
+			all = append(all, rule)
+		}
+	}
+	slices.SortFunc(all, byLength)
+	return Rules{Mirrors: all, PullSecret: r.PullSecret}, nil
 }
 
 // Image returns a reference with its mirror, and whether that changed it. Other texts do not change.

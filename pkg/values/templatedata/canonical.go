@@ -14,9 +14,12 @@ import (
 
 // Canonical is the data as JSON, equal for equal data, with secrets: for keyed hashes only. Of Platform it has only
 // the platform's list: without a list it is the same as before lists existed, and registries of the flag are in the
-// hash as the rules for images.
+// hash as the rules for images. Without a credential for the hub, it has no BuiltIn.
 func Canonical(data Data) ([]byte, error) {
 	data.Platform = data.listed
+	if data.BuiltIn != nil && data.HubKubeConfigSecret == "" {
+		data.BuiltIn = nil
+	}
 	return asJSON(data)
 }
 

@@ -23,8 +23,9 @@ type Data struct {
 	Platform map[string]any `json:",omitempty"`
 	// listed is the part of Platform from the list.
 	listed map[string]any
-	// Agent is set only for versions with access to the hub; if nil, it is not in the data's JSON.
-	*Agent
+	// BuiltIn is nil only for data of no installation. In hashes it counts only with a credential for the hub: the rest of
+	// it follows from other inputs; see Canonical.
+	*BuiltIn
 }
 
 // ClusterData is the user cluster.

@@ -12,7 +12,7 @@ func TestBeyondSampleNamesAllThatTheSampleLacks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data.Agent = &Agent{}
+	data.BuiltIn = &BuiltIn{}
 	walkZero(t, reflect.ValueOf(data), "")
 }
 

@@ -19,6 +19,8 @@ const (
 	mostAccesses = 4
 	mostRules    = 16
 	longestName  = 40
+	// longestSecretName is with the variable, as a version has it.
+	longestSecretName = 150
 	// longestSigner in bytes, as API servers have it.
 	longestSigner    = 571
 	shortestLifetime = time.Hour
@@ -53,6 +55,10 @@ func CheckVersion(version *v1.AddonVersion) (field string, err error) {
 		if slices.ContainsFunc(asked[:at], isSame) {
 			return fmt.Sprintf("%s[%d].name", of, at), fmt.Errorf("another access is named %s", quoted(asked[at].Name))
 		}
+		secret := SecretName(installationMark, asked[at])
+		if slices.ContainsFunc(asked[:at], func(other v1.Access) bool { return SecretName(installationMark, other) == secret }) {
+			return fmt.Sprintf("%s[%d].secretName", of, at), fmt.Errorf("another access has Secret %s", quoted(secret))
+		}
 		if field, err := checkAccess(&asked[at]); err != nil {
 			return fmt.Sprintf("%s[%d].%s", of, at, field), err
 		}
@@ -67,6 +73,9 @@ func checkAccess(access *v1.Access) (field string, err error) {
 	}
 	if field, err := checkFit(access); err != nil {
 		return field, err
+	}
+	if _, _, err := Subject(*access, SubjectData{"a", "a", "a"}, true); err != nil {
+		return "subject", err
 	}
 	return checkRules(access.Rules)
 }
@@ -87,7 +96,25 @@ func checkForm(access *v1.Access) (field string, err error) {
 	case len(access.Rules) > mostRules:
 		return "rules", fmt.Errorf("there are %d, at most %d are allowed", len(access.Rules), mostRules)
 	}
+	if err := checkSecretName(access.SecretName); err != nil {
+		return "secretName", err
+	}
 	return "signerName", CheckSigner(access.SignerName)
+}
+
+// checkSecretName checks the name with an installation of one letter, and the length with the longest.
+func checkSecretName(name string) error {
+	if name == "" {
+		return nil
+	}
+	longest := fill(name, strings.Repeat("a", longestInstallation))
+	switch filled := fill(name, "a"); {
+	case len(name) > longestSecretName || len(validation.IsDNS1123Subdomain(filled)) > 0 || len(longest) > validation.DNS1123SubdomainMaxLength:
+		return fmt.Errorf("%s is not the name of a Secret, with $(installation) as the only variable", quoted(name))
+	case strings.HasSuffix(name, "-"+managedKubeconfig):
+		return fmt.Errorf("%s is reserved for the kubeconfig of hosted parts", quoted(name))
+	}
+	return nil
 }
 
 // checkFit checks fields that depend on each other.

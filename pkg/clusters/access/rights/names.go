@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"strings"
 	"time"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
 const (
@@ -29,7 +31,20 @@ func AgentName(installation, access string) string { return AgentPrefix + instal
 func StoredName(id, access string) string { return StoredPrefix + id + "-" + access }
 
 // SecretName is the name of the Secret with the credential in the user cluster.
-func SecretName(installation, access string) string { return installation + "-" + access }
+func SecretName(installation string, access v1.Access) string {
+	if access.SecretName == "" {
+		return DefaultSecretName(installation, access.Name)
+	}
+	return NamedSecret(installation, access.SecretName)
+}
+
+// DefaultSecretName is its name if a version names none.
+func DefaultSecretName(installation, access string) string { return installation + "-" + access }
+
+// NamedSecret is its name if a version names it.
+func NamedSecret(installation, secretName string) string {
+	return fill(secretName, installation)
+}
 
 // OutboxName is the name of the Secret in the cluster namespace that an agent may write.
 func OutboxName(installation string) string { return outboxPrefix + installation }

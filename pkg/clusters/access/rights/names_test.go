@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
 // TestNames turns red when a name is another one than policies, roles and records know, or than API servers take.
@@ -15,9 +17,10 @@ func TestNames(t *testing.T) {
 	const id = "0123456789abcdef"
 	longest, access := strings.Repeat("i", 63), strings.Repeat("a", 40)
 	for name, wanted := range map[string]string{
-		AgentName("web", "hub"):                                       "addon-agent-web-hub",
-		StoredName(id, "hub"):                                         "addon-access-0123456789abcdef-hub",
-		SecretName("web", "hub"):                                      "web-hub",
+		AgentName("web", "hub"):                   "addon-agent-web-hub",
+		StoredName(id, "hub"):                     "addon-access-0123456789abcdef-hub",
+		SecretName("web", v1.Access{Name: "hub"}): "web-hub",
+		SecretName("web", v1.Access{Name: "hub", SecretName: "$(installation)-hub-kubeconfig"}): "web-hub-kubeconfig",
 		OutboxName("web"):                                             "addon-out-web",
 		RequestName(id, []byte("key")):                                "addon-access-0123456789abcdef-2c70e12b7a0646f9", // echo -n key | sha256sum
 		CertificateUser("cluster-a", "a", "web", "0f"):                "system:addon:cluster-a:a:web:0f",
@@ -28,7 +31,7 @@ func TestNames(t *testing.T) {
 		}
 	}
 	for _, name := range []string{
-		AgentName(longest, access), StoredName(id, access), SecretName(longest, access), OutboxName(longest), RequestName(id, nil),
+		AgentName(longest, access), StoredName(id, access), DefaultSecretName(longest, access), OutboxName(longest), RequestName(id, nil),
 	} {
 		if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
 			t.Errorf("%s: %v", name, problems)

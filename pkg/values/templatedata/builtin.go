@@ -1,8 +1,8 @@
 package templatedata
 
-// Agent has additional data for versions with access to the hub, under the names of Open Cluster Management
+// BuiltIn has what add-ons of Open Cluster Management always know, under its names
 // (github.com/open-cluster-management-io/addon-framework, pkg/addonfactory).
-type Agent struct {
+type BuiltIn struct {
 	// ClusterName is the cluster's name on the hub: its namespace there, since the agents of Open Cluster Management use
 	// the one as the other.
 	ClusterName string
@@ -10,8 +10,8 @@ type Agent struct {
 	AddonInstallNamespace string
 	// InstallMode is Default.
 	InstallMode string
-	// HubKubeConfigSecret is the Secret of the target namespace with the first credential for the API server; empty if
-	// there is none.
+	// HubKubeConfigSecret is the Secret of the target namespace with the first credential for the hub's API server; empty
+	// for versions without one.
 	HubKubeConfigSecret string
 }
 
