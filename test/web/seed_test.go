@@ -1,7 +1,6 @@
 package web_test
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -202,11 +201,4 @@ func admin() string { return fleet.Shared().Cluster("seed").Config.BearerToken }
 // named is an installation of the test's Cluster.
 func (w *seed) named(name string) *v1.AddonInstallation {
 	return &v1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}}
-}
-
-// gone waits until an installation is removed.
-func (w *seed) gone(ctx context.Context, name string) {
-	w.t.Helper()
-	_ = ctx
-	expect.Gone(w.t, w, w.named(name))
 }

@@ -1,7 +1,7 @@
 // Package assets has the templates, the stylesheet and the scripts of the pages, embedded in the program. Their addresses
 // have the digest of their content, so that browsers may keep them.
 //
-// Folder vendor has htmx 2.0.11 and its extension for server-sent events 2.2.4, unchanged, both under the Zero-Clause BSD
+// Folder thirdparty has htmx 2.0.11 and its extension for server-sent events 2.2.4, unchanged, both under the Zero-Clause BSD
 // licences beside them.
 package assets
 
@@ -20,7 +20,7 @@ import (
 // Prefix begins the path of each asset.
 const Prefix = "/assets/"
 
-//go:embed static/* vendor/*.js
+//go:embed static/* thirdparty/*.js
 var files embed.FS
 
 // Templates of all pages.

@@ -37,8 +37,10 @@ type catalogueView struct {
 
 // chosenPlace are the clusters that the user may see, and the one that parameter "in" names, or else the first.
 func (s *Site) chosenPlace(v *visit) (choices []choice, chosen *place, problems []seedRows) {
-	answers := upstream.Each(v.Context(), s.platform.Seeds, func(ctx context.Context, seed *upstream.Seed) (found upstream.Clusters, err error) {
-		return found, seed.Ask(ctx, v.token(), url.Values{"limit": {"200"}}, &found, "clusters")
+	query := url.Values{"limit": {"200"}}
+	answers := upstream.Each(v.Context(), s.platform.Seeds, func(ctx context.Context, seed *upstream.Seed) (found upstream.Clusters, _ error) {
+		err := seed.Ask(ctx, v.token(), query, &found, "clusters")
+		return found, err
 	})
 	named := v.form.Get("in")
 	var places []*place
@@ -97,7 +99,8 @@ func (s *Site) catalogue(v *visit) (*page, error) {
 // listing is what a cluster is offered, with descriptions and the versions that do not fit.
 func (s *Site) listing(v *visit, of *place) (found upstream.Listing, err error) {
 	query := url.Values{"descriptions": {"true"}, "explain": {"true"}, "cluster": {of.Name}}
-	return found, s.platform.Seed(of.Seed).Ask(v.Context(), v.token(), query, &found, "namespaces", of.Namespace, "addons")
+	err = s.platform.Seed(of.Seed).Ask(v.Context(), v.token(), query, &found, "namespaces", of.Namespace, "addons")
+	return found, err
 }
 
 func matches(one upstream.Addon, search string) bool {
@@ -147,8 +150,9 @@ func (s *Site) addon(v *visit) (*page, error) {
 
 // version is a version of an add-on with its form.
 func (s *Site) version(v *visit, of *place, addon, version string) (found upstream.Version, err error) {
-	return found, s.platform.Seed(of.Seed).Ask(v.Context(), v.token(), url.Values{"cluster": {of.Name}}, &found,
+	err = s.platform.Seed(of.Seed).Ask(v.Context(), v.token(), url.Values{"cluster": {of.Name}}, &found,
 		"namespaces", of.Namespace, "addons", addon, "versions", version)
+	return found, err
 }
 
 // seedOf is the seed of a path. Errors: *notFound.

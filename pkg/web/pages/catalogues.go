@@ -55,9 +55,9 @@ func (s *Site) catalogues(v *visit) (*page, error) {
 type catalogueEdit struct {
 	catalogueRow
 	Shown, Text string
-	MayEdit  bool
-	Problem  *problem
-	Warnings []string
+	MayEdit     bool
+	Problem     *problem
+	Warnings    []string
 	// Asked says that admission checked the text.
 	Asked bool
 	// Theirs is the text of a catalogue that changed meanwhile.
@@ -92,7 +92,7 @@ func (s *Site) editCatalogue(v *visit) (*page, error) {
 		return shown, nil
 	case v.form.Get("shown") != made.Shown && isSaving:
 		made.IsChanged, made.Theirs, shown.status = true, present, http.StatusConflict
-		made.Problem = problem1("Changed meanwhile", "another client changed the catalogue since this page was made. Compare both, and save again if yours is right.")
+		made.Problem = changedProblem("catalogue")
 		return shown, nil
 	}
 	write := upstream.Write{Object: object, Method: http.MethodPut, Body: next, DryRun: !isSaving}

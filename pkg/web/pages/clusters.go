@@ -43,8 +43,9 @@ func (s *Site) clusters(v *visit) (*page, error) {
 	}
 	query := url.Values{"limit": {"100"}}
 	setAll(query, "namespace", made.Namespace, "after", v.form.Get("after"))
-	answers := upstream.Each(v.Context(), seeds, func(ctx context.Context, seed *upstream.Seed) (found upstream.Clusters, err error) {
-		return found, seed.Ask(ctx, v.token(), query, &found, "clusters")
+	answers := upstream.Each(v.Context(), seeds, func(ctx context.Context, seed *upstream.Seed) (found upstream.Clusters, _ error) {
+		err := seed.Ask(ctx, v.token(), query, &found, "clusters")
+		return found, err
 	})
 	for _, one := range answers {
 		if made.Namespace != "" && one.Err != nil {

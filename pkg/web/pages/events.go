@@ -38,7 +38,7 @@ func (s *Site) events(writer http.ResponseWriter, request *http.Request) {
 	asked := filtersOf(request.URL.Query())
 	ctx, cancel := context.WithDeadline(request.Context(), session.Until)
 	defer cancel()
-	out := &stream{writer: writer, controller: http.NewResponseController(writer), site: s, asked: asked, name: request.URL.Query().Get("name")}
+	out := &stream{writer, http.NewResponseController(writer), s, asked, request.URL.Query().Get("name")}
 	all := make(chan upstream.Event)
 	for _, seed := range s.platform.Seeds {
 		if asked.Seed == "" || asked.Seed == seed.Name {

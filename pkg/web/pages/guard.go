@@ -16,7 +16,8 @@ func (s *Site) guard(next http.Handler) (http.Handler, error) {
 		return nil, err
 	}
 	protection.SetDenyHandler(http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
-		s.plain(writer, http.StatusForbidden, "Not accepted", "This request comes from another site, or from an old browser. Open the page here, and send it again.")
+		s.plain(writer, http.StatusForbidden, "Not accepted",
+			"This request comes from another site, or from an old browser. Open the page here, and send it again.")
 	}))
 	guarded := protection.Handler(next)
 	return http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {

@@ -338,8 +338,7 @@ func (s *Site) edit(v *visit) (*page, error) {
 		return made.page(title, v), nil
 	}
 	if v.form.Get("shown") != made.Shown && v.form.Get("do") == "save" {
-		made.IsChanged, made.Theirs = true, valuesText(present)
-		made.Problem = problem1("Changed meanwhile", "another client changed the installation since this page was made. Compare both, and save again if yours is right.")
+		made.IsChanged, made.Theirs, made.Problem = true, valuesText(present), changedProblem("installation")
 		shown := made.page(title, v)
 		shown.status = http.StatusConflict
 		return shown, nil
@@ -349,8 +348,8 @@ func (s *Site) edit(v *visit) (*page, error) {
 
 // save checks the change of a present installation, or writes it.
 func (s *Site) save(v *visit, seed *upstream.Seed, made *formView, next *v1.AddonInstallation, title string) (*page, error) {
-	operations := made.operations(next)
-	if len(operations) == 0 && v.form.Get("do") == "save" {
+	operations, isSaving := made.operations(next), v.form.Get("do") == "save"
+	if len(operations) == 0 && isSaving {
 		made.Problem = problem1("Nothing changes", "the installation has this version and these values")
 		return made.page(title, v), nil
 	}
@@ -358,13 +357,14 @@ func (s *Site) save(v *visit, seed *upstream.Seed, made *formView, next *v1.Addo
 	if len(operations) > 0 {
 		var err error
 		made.Warnings, err = seed.API.Write(v.Context(), v.token(), upstream.Write{
-			Object: objectOf(made.Present), Method: http.MethodPatch, Body: preconditioned(made.Present.Generation, operations), DryRun: v.form.Get("do") != "save",
+			Object: objectOf(made.Present), Method: http.MethodPatch, DryRun: !isSaving,
+			Body: preconditioned(made.Present.Generation, operations),
 		})
 		if err != nil {
 			return made.refused(title, v, err)
 		}
 	}
-	if v.form.Get("do") == "save" {
+	if isSaving {
 		return &page{to: made.Back}, nil
 	}
 	made.Preview = s.preview(v, seed, next)

@@ -60,8 +60,8 @@ func (s *Site) installation(v *visit) (*page, error) {
 		return nil, err
 	}
 	made := &installationView{
-		Seed: seed.Name, Path: v.URL.Path, One: one, Row: view.RowOf(one, s.Now()), ClusterURL: atCluster(seed.Name, one.Namespace, clusterOf(one)),
-		Steps: stepsOf(one),
+		Seed: seed.Name, Path: v.URL.Path, One: one, Row: view.RowOf(one, s.Now()), Steps: stepsOf(one),
+		ClusterURL: atCluster(seed.Name, one.Namespace, clusterOf(one)),
 	}
 	made.Advice, made.IsMoving = view.AdviceOn(v1.ConditionReady, made.Row.Reason), made.Row.State != view.States[0]
 	found, err := s.eventsOf(v, seed, one)

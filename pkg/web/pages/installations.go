@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -88,7 +87,8 @@ func (s *Site) installations(v *visit) (*page, error) {
 	sum, all := map[string]int{}, 0
 	for _, one := range answers {
 		rows := seedRows{
-			Seed: one.Seed.Name, Rows: one.Answer.Installations, Total: one.Answer.Total, Problem: problemOf(one.Err), Truncated: one.Answer.Truncated,
+			Seed: one.Seed.Name, Rows: one.Answer.Installations, Total: one.Answer.Total, Problem: problemOf(one.Err),
+			Truncated: one.Answer.Truncated,
 		}
 		if isHidden(one.Err) {
 			rows.Problem = nil // the user has no namespace there
@@ -182,7 +182,7 @@ func (s *Site) actOnOne(v *visit, named string) manyRow {
 		default:
 			operations = []operation{{"op": "add", "path": "/spec/paused", "value": v.form.Get("do") == "pause"}}
 		}
-		_, err = seed.API.Write(v.Context(), v.token(), upstream.Write{Object: object, Method: http.MethodPatch, Body: preconditioned(one.Generation, operations)})
+		err = patch(v, seed.API, object, one.Generation, operations)
 	}
 	made.Problem = problemOf(err)
 	return made

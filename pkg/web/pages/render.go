@@ -31,7 +31,8 @@ var parts = []string{"live", "preview", "list"}
 
 func newViews(of *assets.Assets, now func() time.Time) (*views, error) {
 	functions := template.FuncMap{
-		"asset": of.URL, "at": at, "query": with, "pairs": pairs, "isUnder": isUnder, "outside": outside, "cluster": atCluster, "installation": atInstallation, "atInstall": atInstall,
+		"asset": of.URL, "at": at, "query": with, "pairs": pairs, "isUnder": isUnder, "outside": outside,
+		"cluster": atCluster, "installation": atInstallation, "atInstall": atInstall,
 		"age":   func(since any) string { return age(now(), since) },
 		"stamp": stamp, "glyph": glyph, "lower": strings.ToLower, "json": asJSON, "cut": text.Cut, "list": list, "fields": fields,
 		"counted": text.Count,
@@ -150,6 +151,12 @@ type problem struct {
 }
 
 func problem1(title, words string) *problem { return &problem{Title: title, Text: words} }
+
+// changedProblem is shown with both versions of an object.
+func changedProblem(what string) *problem {
+	return problem1("Changed meanwhile",
+		"another client changed the "+what+" since this page was made. Compare both, and save again if yours is right.")
+}
 
 // problemOf describes an error; nil for none.
 func problemOf(err error) *problem {

@@ -3,7 +3,6 @@ package pages
 import (
 	"cmp"
 	"context"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -69,7 +68,7 @@ func groupOf(name, state string, counts v1.ClusterCounts) setGroup {
 func (s *Site) readSets(v *visit) (rows []setRow, problems []seedRows) {
 	if s.platform.Master != nil {
 		var found v1.AddonSetList
-		err := s.platform.Master.Get(v.Context(), v.token(), upstream.Object{Resource: resourceSets, Namespace: s.platform.Namespace}, nil, &found)
+		err := s.platform.Master.Get(v.Context(), v.token(), s.setObject(""), nil, &found)
 		for i := range found.Items {
 			rows = append(rows, setRowOf(&found.Items[i]))
 		}
@@ -80,8 +79,9 @@ func (s *Site) readSets(v *visit) (rows []setRow, problems []seedRows) {
 			return rows, problems
 		}
 	}
-	answers := upstream.Each(v.Context(), s.platform.Seeds, func(ctx context.Context, seed *upstream.Seed) (found upstream.Sets, err error) {
-		return found, seed.Ask(ctx, v.token(), nil, &found, "sets")
+	answers := upstream.Each(v.Context(), s.platform.Seeds, func(ctx context.Context, seed *upstream.Seed) (found upstream.Sets, _ error) {
+		err := seed.Ask(ctx, v.token(), nil, &found, "sets")
+		return found, err
 	})
 	for _, one := range answers {
 		if one.Err != nil && !isHidden(one.Err) {
@@ -98,7 +98,8 @@ func (s *Site) readSets(v *visit) (rows []setRow, problems []seedRows) {
 }
 
 func setRowOf(one *v1.AddonSet) setRow {
-	made := setRow{Name: one.Name, Pending: one.Status.PendingCount, URL: at("sets", one.Name), Counts: *cmp.Or(one.Status.Counts, &v1.ClusterCounts{})}
+	made := setRow{Name: one.Name, Pending: one.Status.PendingCount, URL: at("sets", one.Name)}
+	made.Counts = *cmp.Or(one.Status.Counts, &v1.ClusterCounts{})
 	made.State, made.Reason, made.Message = view.StateOf(one.Status.Conditions)
 	for _, group := range one.Status.Groups {
 		made.Groups = append(made.Groups, groupOf(group.Name, string(group.State), group.Counts))

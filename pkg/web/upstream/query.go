@@ -152,7 +152,8 @@ func (s *Seed) Preview(ctx context.Context, token string, of *v1.AddonInstallati
 	if err != nil {
 		return made, err
 	}
-	return made, decode(s.Query, answer, &made)
+	err = decode(s.Query, answer, &made)
+	return made, err
 }
 
 // CheckUpgrade asks what an upgrade of a cluster to a Kubernetes version does to its installations.
@@ -164,7 +165,8 @@ func (s *Seed) CheckUpgrade(ctx context.Context, token string, cluster Cluster, 
 	if err != nil {
 		return found, err
 	}
-	return found, decode(s.Query, answer, &found)
+	err = decode(s.Query, answer, &found)
+	return found, err
 }
 
 // decode reads an answer. Its numbers stay as they are.
