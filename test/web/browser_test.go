@@ -112,13 +112,10 @@ type browser struct {
 	pages strings.Builder
 }
 
-// addressed sends requests to the site under its public name, as a proxy in front does.
+// addressed sends the headers by which a browser says where a form is from.
 type addressed struct{}
 
 func (addressed) RoundTrip(request *http.Request) (*http.Response, error) {
-	if request.Host == request.URL.Host || request.Host == "" {
-		request.Host = host
-	}
 	if request.Method == http.MethodPost && request.Header.Get("Origin") == "" {
 		request.Header.Set("Origin", "http://"+host)
 		request.Header.Set("Sec-Fetch-Site", "same-origin")
@@ -181,6 +178,7 @@ func (b *browser) request(method, path string, form url.Values) *http.Request {
 	}
 	request, err := http.NewRequestWithContext(b.t.Context(), method, "http://"+b.address+path, body)
 	expect.NoError(b.t, err)
+	request.Host = host
 	if form != nil {
 		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
@@ -415,7 +413,7 @@ func isOwn(value string) bool {
 func (b *browser) eventually(path string, texts ...string) *answer {
 	b.t.Helper()
 	var got *answer
-	expect.Eventually(b.t, expect.Patience, func() error {
+	expect.Eventually(b.t, patience, func() error {
 		got = b.get(path)
 		for _, one := range texts {
 			if !strings.Contains(got.text(), one) {
@@ -426,3 +424,8 @@ func (b *browser) eventually(path string, texts ...string) *answer {
 	})
 	return got
 }
+
+// valuesOf is the form that changes the installation of a page.
+func valuesOf(path string) string { return strings.Replace(path, "/installations/", "/values/", 1) }
+
+const patience = 40 * time.Second

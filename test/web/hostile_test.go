@@ -48,7 +48,7 @@ func TestHostileTextIsText(t *testing.T) {
 	page := "/clusters/one/" + w.namespace + "/installations/bad"
 	b.eventually(page, "canary()")
 	for _, path := range []string{
-		"/", "/catalogue", "/catalogue/web", "/clusters", "/clusters/one/" + w.namespace + "/hostile", page, page + "/values",
+		"/", "/catalogue", "/catalogue/web", "/clusters", "/clusters/one/" + w.namespace + "/hostile", page, valuesOf(page),
 		page + "?show=objects", "/clusters/one/" + w.namespace + "/hostile/install/web", "/installations", "/sets", "/sets/bad", "/catalogues",
 		"/catalogues/web", "/installations?search=" + strings.ReplaceAll(`"><script>canary()</script>`, ">", "%3E"),
 		"/clusters/one/%3Cscript%3Ecanary()%3C%2Fscript%3E/x", "/%3Cscript%3Ecanary()%3C/script%3E", "/sets/%22%3E%3Cscript%3E",
@@ -67,7 +67,7 @@ func TestHostileTextIsText(t *testing.T) {
 	}
 	b.shows("/catalogue/web", "https://docs.example.com/canary")
 	b.shows("/sets/bad", "Halted", "first", "68/70")
-	edit := b.shows(page+"/values", `</textarea><script>canary()</script>`)
+	edit := b.shows(valuesOf(page), `</textarea><script>canary()</script>`)
 	if _, values := edit.form("Save"); !strings.Contains(values.Get("values"), "</textarea><script>") {
 		t.Errorf("the YAML is %q", values.Get("values"))
 	}

@@ -61,7 +61,7 @@ func TestTheMainJobWithoutScripts(t *testing.T) {
 	values.Set("field.replicas", "3")
 	values.Set("values", "# mine\nmode: fast\n")
 	var previewed *answer
-	expect.Eventually(t, expect.Patience, func() error {
+	expect.Eventually(t, patience, func() error {
 		previewed = b.post(action, values)
 		if !strings.Contains(previewed.text(), "ConfigMap web-job/settings") {
 			return &wrongData{map[string]string{"page": previewed.text()}}
@@ -95,7 +95,7 @@ func TestTheMainJobWithoutScripts(t *testing.T) {
 	b.post(action, values).has(http.StatusOK, "Steps")
 	w.settingsAre(map[string]string{"replicas": "5"})
 	stale.Set("field.mode", "safe")
-	expect.Eventually(t, expect.Patience, func() error {
+	expect.Eventually(t, patience, func() error {
 		refused := b.post(action, stale)
 		if refused.status != http.StatusConflict {
 			return &wrongData{map[string]string{"page": refused.text()}}
@@ -108,7 +108,7 @@ func TestTheMainJobWithoutScripts(t *testing.T) {
 	// An upgrade, and back.
 	b.eventually(path, "web ● Ready")
 	for _, version := range []string{"2.0.0", "1.0.0"} {
-		edit = b.shows(path + "/values")
+		edit = b.shows(valuesOf(path))
 		action, values = edit.form("Save")
 		values.Set("version", version)
 		values.Set("lower", "true")

@@ -90,7 +90,7 @@ func TestPictures(t *testing.T) {
 	cluster, installation := "/clusters/one/"+namespace+"/pictures", "/clusters/one/"+namespace+"/installations/web"
 	for name, path := range map[string]string{
 		"overview": "/", "catalogue": "/catalogue", "addon": "/catalogue/web", "clusters": "/clusters", "cluster": cluster + "?to=1.37.0",
-		"install": cluster + "/install/web", "installation": installation, "objects": installation + "?show=objects", "values": installation + "/values",
+		"install": cluster + "/install/web", "installation": installation, "objects": installation + "?show=objects", "values": valuesOf(installation),
 		"failing": "/clusters/one/" + namespace + "/installations/unknown", "installations": "/installations", "sets": "/sets", "set": "/sets/monitoring",
 		"catalogues": "/catalogues", "catalogue-text": "/catalogues/web", "missing": "/none", "login": "/login",
 	} {

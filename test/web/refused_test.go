@@ -153,7 +153,7 @@ func TestUsersSeeTheirOwnClustersOnly(t *testing.T) {
 			b.get(path).hasNot("canary", ">foreign<")
 		}
 		for _, path := range []string{
-			target, target + "/values", "/clusters/one/" + foreign, "/clusters/one/" + foreign + "/foreign",
+			target, valuesOf(target), "/clusters/one/" + foreign, "/clusters/one/" + foreign + "/foreign",
 			"/clusters/one/" + foreign + "/foreign/install/web", "/catalogues", "/sets/none",
 		} {
 			if got := b.get(path); got.status != http.StatusNotFound {
@@ -180,7 +180,7 @@ func TestUsersSeeTheirOwnClustersOnly(t *testing.T) {
 	adminSees.shows("/catalogues", "web")
 	binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "user"}}
 	expect.Delete(t, w, binding)
-	expect.Eventually(t, expect.Patience, func() error {
+	expect.Eventually(t, patience, func() error {
 		if got := users["user"].get(mine); got.status != http.StatusNotFound {
 			return &wrongData{map[string]string{"page": got.text()}}
 		}

@@ -43,7 +43,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	fleet.Main(m, fleet.ClusterOptions{Name: "seed"}, fleet.ClusterOptions{Name: "other"})
+	fleet.Main(m, fleet.ClusterOptions{Name: "seed", Controllers: true}, fleet.ClusterOptions{Name: "other"})
 }
 
 // seed is a seed, which is its own user cluster and master, with the controller of installations and the query endpoint of a manager.

@@ -2,7 +2,6 @@ package pages
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 	"strings"
 
@@ -191,13 +190,4 @@ func (s *Site) findCluster(v *visit, seed *upstream.Seed, namespace, name string
 		}
 		query.Set("after", found.After)
 	}
-}
-
-// chooseAddon leads to the catalogue of a cluster.
-func (s *Site) chooseAddon(v *visit) (*page, error) {
-	_, here, err := s.placeOf(v)
-	if err != nil {
-		return nil, err
-	}
-	return &page{to: with(at("catalogue"), "in", here.key()), status: http.StatusSeeOther}, nil
 }

@@ -38,6 +38,11 @@ func atInstallation(seed, namespace, name string) string {
 	return at("clusters", seed, namespace, "installations", name)
 }
 
+// atValues is the form that changes an installation.
+func atValues(seed, namespace, name string) string {
+	return at("clusters", seed, namespace, "values", name)
+}
+
 // atInstall is the form that installs an add-on in a cluster.
 func atInstall(seed, namespace, cluster, addon string) string {
 	return at("clusters", seed, namespace, cluster, "install", addon)

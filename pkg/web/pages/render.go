@@ -32,7 +32,7 @@ var parts = []string{"live", "preview", "list"}
 func newViews(of *assets.Assets, now func() time.Time) (*views, error) {
 	functions := template.FuncMap{
 		"asset": of.URL, "at": at, "query": with, "pairs": pairs, "isUnder": isUnder, "outside": outside,
-		"cluster": atCluster, "installation": atInstallation, "atInstall": atInstall,
+		"cluster": atCluster, "installation": atInstallation, "atInstall": atInstall, "values": atValues,
 		"age":   func(since any) string { return age(now(), since) },
 		"stamp": stamp, "glyph": glyph, "lower": strings.ToLower, "json": asJSON, "cut": text.Cut, "list": list, "fields": fields,
 		"counted": text.Count,
