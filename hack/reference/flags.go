@@ -12,6 +12,7 @@ import (
 // programs have flags, by what they run on.
 var programs = []struct{ name, where string }{
 	{"master-controller-manager", "On the master."}, {"seed-controller-manager", "On each seed."},
+	{"trellis-web", "The web view, on any cluster."},
 }
 
 var (

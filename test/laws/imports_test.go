@@ -17,7 +17,7 @@ var tiers = [][]string{
 	{"pkg/clusters", "pkg/fetch", "pkg/render", "pkg/fleet"},
 	{"pkg/install"},
 	{"pkg/serve"},
-	{"pkg/cli", "pkg/controllers"},
+	{"pkg/cli", "pkg/controllers", "pkg/web"},
 	{"cmd"},
 	{"hack", "test"},
 }
@@ -42,6 +42,9 @@ func folderOf(pkg string) (name string, tier int) {
 	}
 	return "", -1
 }
+
+// webImports are the folders whose packages the web view may import beside its own: it has no rights, and reads only what pages show.
+var webImports = []string{"apis/kubermatic", "pkg/base", "pkg/clusters/target", "pkg/serve/view", "pkg/values", "pkg/web"}
 
 // importLaws complains about imports of our own packages that run upward, sideways or past a contract.
 func importLaws(file source) []string {
@@ -77,6 +80,8 @@ func refusal(pkg, from string, tier int, imported string) string {
 		return "imports run downward only"
 	case below == tier:
 		return "folders of one tier do not import each other"
+	case from == "pkg/web" && !within(imported, webImports):
+		return "the web view shows what others decide: it imports only " + strings.Join(webImports, ", ")
 	case imported != to && from != "cmd" && slices.Contains([]string{"pkg/fetch", "pkg/render"}, to):
 		return "implementations are named in cmd and in tests only; import the contract " + to
 	}
@@ -134,6 +139,10 @@ func TestImportLawsCatch(t *testing.T) {
 		{"a part of another controller", "pkg/controllers/addon/a.go", code("pkg/controllers/distributor/report"), "do not import"},
 		{"a part that knows its controller", "pkg/controllers/distributor/seed/a.go", code("pkg/controllers/distributor"), "do not import"},
 		{"parts of a controller call each other", "pkg/controllers/distributor/seed/a.go", code("pkg/controllers/distributor/report"), "do not import"},
+		{"a page that shows a preview", "pkg/web/pages/a.go", code("pkg/serve/view/preview"), ""},
+		{"a page that installs", "pkg/web/pages/a.go", code("pkg/install/rendering"), "the web view shows"},
+		{"a page that serves queries", "pkg/web/pages/a.go", code("pkg/serve/query"), "the web view shows"},
+		{"a page that calls a verb", "pkg/web/pages/a.go", code("pkg/cli"), "one tier"},
 		{"a folder without a tier", "pkg/misc/a.go", "package misc", "has no tier"},
 	})
 }

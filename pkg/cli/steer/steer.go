@@ -5,15 +5,13 @@ package steer
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cli"
+	"github.com/trellis-addons/trellis/pkg/serve/view"
 )
 
 // Pause makes the command that stops the work on an installation.
@@ -119,23 +117,13 @@ func annotating(
 	}, func() error { return consent.Check(tool) })
 }
 
-// asked finds the hash in a message of a manager, where it is before the first name of an object.
-var asked = regexp.MustCompile(regexp.QuoteMeta(v1.AnnotationPruneApproved) + `: ([0-9a-f]{16})\b`)
-
 // waiting is the approval of the removal that an installation waits for.
 func waiting(one *v1.AddonInstallation) (answer, error) {
-	for _, condition := range []*metav1.Condition{
-		reported(one, v1.ConditionApplied, v1.ReasonPruneNeedsApproval), reported(one, v1.ConditionRendered, v1.ReasonNoManifests),
-	} {
-		if condition == nil {
-			continue
-		}
-		if found := asked.FindStringSubmatch(condition.Message); found != nil {
-			return answer{v1.AnnotationPruneApproved, found[1], condition.Message}, nil
-		}
+	if value, message, waits := view.WaitingRemoval(one); waits {
+		return answer{v1.AnnotationPruneApproved, value, message}, nil
 	}
 	hint := "`kubectl addons list -o wide` shows what it waits for"
-	if access := reported(one, v1.ConditionAccessReady, v1.ReasonApprovalRequired); access != nil {
+	if access := view.Reported(one, v1.ConditionAccessReady, v1.ReasonApprovalRequired); access != nil {
 		hint = access.Message // for the admin of the seed, who approves a request of certificates
 	}
 	return answer{}, cli.Fail(cli.ExitNo, hint, "no removal of installation %q waits for approval", one.Name)
@@ -145,21 +133,11 @@ func waiting(one *v1.AddonInstallation) (answer, error) {
 func existing(one *v1.AddonInstallation) (answer, error) {
 	found := answer{key: v1.AnnotationAdopt, value: "true"}
 	found.fact = fmt.Sprintf("AddonInstallation %q reports no existing object now: it will adopt those that it finds later", one.Name)
-	for _, reason := range []string{v1.ReasonObjectExists, v1.ReasonReleaseNameTaken} {
-		if applied := reported(one, v1.ConditionApplied, reason); applied != nil {
-			found.fact = applied.Message
-		}
+	if message, reports := view.ExistingObjects(one); reports {
+		found.fact = message
 	}
 	if one.Spec.CoreAddon { // users may annotate it
 		return found, nil
 	}
 	return found, cli.CheckOwned(one, "annotated with adopt")
-}
-
-// reported is a condition with this reason, or nil.
-func reported(one *v1.AddonInstallation, kind, reason string) *metav1.Condition {
-	if found := meta.FindStatusCondition(one.Status.Conditions, kind); found != nil && found.Reason == reason {
-		return found
-	}
-	return nil
 }
