@@ -153,14 +153,22 @@ func nearest(name string, known []string) string {
 	return "there are " + text.Names(known, 5)
 }
 
-// Each visits the objects of a list, page by page, until an error of visit. It ends after the page with the most-th object (0: never), and
-// says so. A server that users run may answer empty pages without end, so an empty page counts too. Options may set another size of pages.
-func Each[T client.Object](
-	ctx context.Context, p *Platform, list client.ObjectList, most int, visit func(T) error, options ...client.ListOption,
-) (isCut bool, err error) {
+// Listing says which objects Each lists.
+type Listing struct {
+	// Into is an empty list of the wanted kind.
+	Into client.ObjectList
+	// Most is how many objects are enough: Each ends after the page that has this one. 0: all are visited.
+	Most int
+	// Options may set another size of pages.
+	Options []client.ListOption
+}
+
+// Each visits the objects of a list, page by page, until an error of visit, and reports whether Most ended it. A server that users run may
+// answer empty pages without end, so an empty page counts as an object.
+func Each[T client.Object](ctx context.Context, p *Platform, of Listing, visit func(T) error) (isCut bool, err error) {
 	for next, count := "", 0; ; {
-		page := list.DeepCopyObject().(client.ObjectList)
-		err := p.List(ctx, page, slices.Concat([]client.ListOption{client.Limit(pageSize)}, options, []client.ListOption{client.Continue(next)})...)
+		page := of.Into.DeepCopyObject().(client.ObjectList)
+		err := p.List(ctx, page, slices.Concat([]client.ListOption{client.Limit(pageSize)}, of.Options, []client.ListOption{client.Continue(next)})...)
 		if err != nil {
 			return false, err
 		}
@@ -172,7 +180,7 @@ func Each[T client.Object](
 		switch next = page.GetContinue(); {
 		case next == "":
 			return false, nil
-		case most > 0 && count >= most:
+		case of.Most > 0 && count >= of.Most:
 			return true, nil
 		}
 	}
@@ -182,12 +190,13 @@ func Each[T client.Object](
 // ones are returned.
 func (p *Platform) Installations(ctx context.Context, of target.Ref) ([]v1.AddonInstallation, error) {
 	var found []v1.AddonInstallation
-	_, err := Each(ctx, p, &v1.AddonInstallationList{}, 0, func(one *v1.AddonInstallation) error {
+	listing := Listing{Into: &v1.AddonInstallationList{}, Options: []client.ListOption{client.InNamespace(of.Namespace)}}
+	_, err := Each(ctx, p, listing, func(one *v1.AddonInstallation) error {
 		if of.Name == "" || of.Has(one) {
 			found = append(found, *one)
 		}
 		return nil
-	}, client.InNamespace(of.Namespace))
+	})
 	return found, err
 }
 

@@ -82,13 +82,14 @@ func (p *plan) read(ctx context.Context, from *cli.Platform, of kind, options ..
 	list := &unstructured.UnstructuredList{}
 	list.SetAPIVersion(of.version)
 	list.SetKind(of.kind + "List")
-	isCut, err := cli.Each(ctx, from, list, mostObjects, func(one *unstructured.Unstructured) error {
+	listing := cli.Listing{Into: list, Most: mostObjects, Options: append(options, client.Limit(pageSize))}
+	isCut, err := cli.Each(ctx, from, listing, func(one *unstructured.Unstructured) error {
 		found := &item{tool: of.tool, name: one.GetName(), from: fmt.Sprintf("%s %s/%s", of.tool, one.GetNamespace(), one.GetName())}
 		if of.read(p, one.Object, found) {
 			p.items = append(p.items, found)
 		}
 		return nil
-	}, append(options, client.Limit(pageSize))...)
+	})
 	switch {
 	case meta.IsNoMatchError(err):
 		return nil

@@ -81,13 +81,16 @@ func (p *plan) releases(ctx context.Context, user *cli.Platform) error {
 func (p *plan) revisions(ctx context.Context, user *cli.Platform) (map[string]newest, error) {
 	found, list := map[string]newest{}, &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
-	isCut, err := cli.Each(ctx, user, list, mostRevisions, func(one *metav1.PartialObjectMetadata) error {
+	listing := cli.Listing{Into: list, Most: mostRevisions, Options: []client.ListOption{
+		client.MatchingLabels{"owner": "helm"}, client.MatchingFields{"type": helmSecret}, client.Limit(revisionsPage),
+	}}
+	isCut, err := cli.Each(ctx, user, listing, func(one *metav1.PartialObjectMetadata) error {
 		name, at := one.Namespace+"/"+one.Labels["name"], revision(one)
 		if before, isKnown := found[name]; !isKnown || before.revision < at {
 			found[name] = newest{client.ObjectKeyFromObject(one), at, one.Labels[v1.LabelInstallation] != ""}
 		}
 		return nil
-	}, client.MatchingLabels{"owner": "helm"}, client.MatchingFields{"type": helmSecret}, client.Limit(revisionsPage))
+	})
 	if isCut {
 		p.notes = append(p.notes, fmt.Sprintf("only the first %d revisions of Helm releases were read", mostRevisions))
 	}

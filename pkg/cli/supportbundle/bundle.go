@@ -123,7 +123,8 @@ func (b *bundle) list(ctx context.Context, of part) ([]byte, error) {
 	var content []byte
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(of.kind.GroupVersion().WithKind(of.kind.Kind + "List"))
-	_, err := cli.Each(ctx, b.Platform, list, 0, func(one *unstructured.Unstructured) error {
+	listing := cli.Listing{Into: list, Options: append(of.options, client.Limit(pageSize))}
+	_, err := cli.Each(ctx, b.Platform, listing, func(one *unstructured.Unstructured) error {
 		kept := of.keep(one)
 		if kept == nil {
 			return nil
@@ -137,7 +138,7 @@ func (b *bundle) list(ctx context.Context, of part) ([]byte, error) {
 		}
 		content = append(append(content, "---\n"...), document...)
 		return nil
-	}, append(of.options, client.Limit(pageSize))...)
+	})
 	return content, err
 }
 
