@@ -106,7 +106,7 @@ func TestWaitEndsWithTheLastReason(t *testing.T) {
 		return nil
 	})
 	report(t, seed, made, "", condition(v1.ConditionApplied, metav1.ConditionFalse, v1.ReasonProgressing, "objects are being written"))
-	if got := <-done; got.code != cli.ExitNo || !strings.Contains(got.err, `stopped waiting for installation "broken": the work goes on`) {
+	if got := <-done; got.code != cli.ExitNo || !strings.Contains(got.err, `stopped waiting for installation "broken": Trellis continues the work`) {
 		t.Errorf("exit code %d: %s", got.code, got.err)
 	}
 }
