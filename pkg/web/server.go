@@ -90,7 +90,7 @@ func Run(ctx context.Context, options Options) error {
 		defer ticker.Stop()
 		ticks = ticker.C
 	}
-	go config.Follow(following, options.File, first, ticks, made.apply, made.report)
+	go config.Follower{File: options.File, Present: first, Apply: made.apply, Report: made.report}.Follow(following, ticks)
 	return made.serve(ctx, ending, listeners)
 }
 

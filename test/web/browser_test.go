@@ -406,7 +406,7 @@ func (a *answer) isLabelled() {
 }
 
 func isOwn(value string) bool {
-	return value == "" || strings.HasPrefix(value, "/") && !strings.HasPrefix(value, "//")
+	return value == "" || value[0] == '#' || strings.HasPrefix(value, "/") && !strings.HasPrefix(value, "//")
 }
 
 // eventually opens a page until it shows these texts.

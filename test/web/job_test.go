@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"bufio"
+	"context"
 	"net/http"
 	"net/url"
 	"strings"
@@ -158,21 +159,23 @@ func TestPagesAreLive(t *testing.T) {
 			stream = at
 		}
 	}
-	response, err := b.client.Do(b.request(http.MethodGet, stream, nil))
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	response, err := b.client.Do(b.request(http.MethodGet, stream, nil).WithContext(ctx))
 	expect.NoError(t, err)
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK || response.Header.Get("Content-Type") != "text/event-stream" {
 		t.Fatalf("the stream answers %d", response.StatusCode)
 	}
-	lines := bufio.NewScanner(response.Body)
+	lines, seen := bufio.NewScanner(response.Body), ""
 	until := func(text string) {
 		t.Helper()
 		for lines.Scan() {
-			if strings.Contains(lines.Text(), text) {
+			if seen += lines.Text() + "\n"; strings.Contains(lines.Text(), text) {
 				return
 			}
 		}
-		t.Fatalf("the stream ends without %q: %v", text, lines.Err())
+		t.Fatalf("the stream ends without %q: %v: %s", text, lines.Err(), seen)
 	}
 	until("event: again")
 	expect.Change(t, w, made, func(now *v1.AddonInstallation) { now.Spec.Paused = false })

@@ -107,7 +107,9 @@ func TestTheConfigurationIsFollowed(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		config.Follow(ctx, name, first, ticks, func(next *config.Loaded) error { applied <- next; return nil }, func(err error) { reported <- err })
+		config.Follower{
+			File: name, Present: first, Apply: func(next *config.Loaded) error { applied <- next; return nil }, Report: func(err error) { reported <- err },
+		}.Follow(ctx, ticks)
 	}()
 	tick := func() { ticks <- time.Time{}; ticks <- time.Time{} } // the second begins after the first is done
 	tick()

@@ -106,6 +106,7 @@ func (o *stream) follow(ctx context.Context, all <-chan upstream.Event) {
 			case one.Kind == upstream.EventEnded && o.asked.Seed != "":
 				o.send(frame("ended", ""))
 				return
+			case one.Kind == upstream.EventEnded: // the user has no rights on this seed
 			case one.Kind == upstream.EventAgain:
 				pending = true
 			case !o.selects(one.Row):
