@@ -33,6 +33,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/install/rendering"
 	"github.com/trellis-addons/trellis/pkg/install/revision"
 	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/values/images"
 )
 
 // Options are the controller's settings.
@@ -102,7 +103,7 @@ type Dependencies struct {
 	// Seen reads the objects of Cluster API that valuesTemplates see.
 	Seen SeenOfCAPI
 	// Images are rewritten in rendered objects.
-	Images  render.Images
+	Images  images.Rules
 	Records Records
 	// Access maintains credentials for the hub; nil: the platform issues none. AccessHeld is the cache in which it
 	// reads the seed. Neighbours report whether a cluster is alone in its namespace.

@@ -21,6 +21,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/install/revision"
 	"github.com/trellis-addons/trellis/pkg/install/survey"
 	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/values/images"
 	"github.com/trellis-addons/trellis/pkg/values/templatedata"
 )
 
@@ -118,7 +119,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // Renderer renders the installations of a seed.
 type Renderer struct {
 	keeper render.Keeper
-	images render.Images
+	rules  images.Rules
 	key    []byte
 
 	capabilityCharts searches[bool]
@@ -127,9 +128,9 @@ type Renderer struct {
 }
 
 // New creates a Renderer. The key is that of the hash of inputs.
-func New(keeper render.Keeper, images render.Images, key []byte) *Renderer {
+func New(keeper render.Keeper, rules images.Rules, key []byte) *Renderer {
 	return &Renderer{
-		keeper: keeper, images: images, key: key,
+		keeper: keeper, rules: rules, key: key,
 		capabilityCharts: newSearches[bool](), secretContents: newSearches[bool](), lookupCharts: newSearches[kindsAsked](),
 	}
 }
@@ -144,13 +145,13 @@ func Tenant(cluster types.UID, core bool) string {
 }
 
 // imagesOf are the seed's rules for images with those of a request's values.
-func (r *Renderer) imagesOf(q *Request) render.Images {
+func (r *Renderer) imagesOf(q *Request) images.Rules {
 	if len(q.Values.Registries) == 0 {
-		return r.images
+		return r.rules
 	}
-	all, err := r.images.With(q.Values.Registries)
+	all, err := r.rules.With(q.Values.Registries)
 	if err != nil { // they were checked when they were read
-		return r.images
+		return r.rules
 	}
 	return all
 }
@@ -162,7 +163,7 @@ func (r *Renderer) Inputs(q Request) (Inputs, error) {
 		return Inputs{}, err
 	}
 	all := resolution.Inputs{
-		Installation: q.Installation, Choice: q.Choice, Content: q.Content.Digest, Values: q.Values, Images: r.imagesOf(&q).Canonical(),
+		Installation: q.Installation, Choice: q.Choice, Content: q.Content.Digest, Values: q.Values, Images: r.rulesOf(&q).Canonical(),
 		Data: q.Data, KubernetesVersion: q.Cluster.KubernetesVersion, Served: served,
 	}
 	hash, err := all.Hash(r.key)
@@ -177,7 +178,7 @@ func (r *Renderer) Inputs(q Request) (Inputs, error) {
 // the source has other content under the same reference.
 func (r *Renderer) IsAsked(q Request, record *revision.Record) (bool, error) {
 	all := resolution.Inputs{
-		Installation: q.Installation, Choice: q.Choice, Content: record.Artifact.Digest, Values: q.Values, Images: r.imagesOf(&q).Canonical(),
+		Installation: q.Installation, Choice: q.Choice, Content: record.Artifact.Digest, Values: q.Values, Images: r.rulesOf(&q).Canonical(),
 	}
 	wanted, err := all.Wanted(r.key)
 	return err == nil && wanted == record.Wanted, err

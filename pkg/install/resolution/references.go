@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trellis-addons/trellis/pkg/fetch"
-	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/values/images"
 )
 
 // References reads the objects that valuesFrom and sources name on the seed.
@@ -22,7 +22,7 @@ type References struct {
 	IsThere   func(ctx context.Context, kind string, key types.NamespacedName) (bool, error)
 	Providers Providers
 	// Images check the mirrors that an object names.
-	Images             render.Images
+	Images             images.Rules
 	SourceKinds        fetch.Kinds
 	CatalogueNamespace string
 }

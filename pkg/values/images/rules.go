@@ -6,8 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/trellis-addons/trellis/pkg/render"
 )
 
 // Rule replaces From by To at the start of references.
@@ -63,15 +61,15 @@ func byLength(a, b Rule) int {
 	return cmp.Or(cmp.Compare(len(b.From), len(a.From)), cmp.Compare(a.From, b.From))
 }
 
-// With implements render.Images. The error is a *RuleError.
-func (r Rules) With(mirrors map[string]string) (render.Images, error) {
+// With returns these rules with more mirrors, by registry. They override mirrors of equal registries. The error is a *RuleError.
+func (r Rules) With(mirrors map[string]string) (Rules, error) {
 	texts := make([]string, 0, len(mirrors))
 	for from, to := range mirrors {
 		texts = append(texts, from+"="+to)
 	}
 	more, err := ParseMirrors(texts)
 	if err != nil {
-		return nil, err
+		return Rules{}, err
 	}
 	all := slices.Clone(more)
 	for _, rule := range r.Mirrors {
