@@ -163,7 +163,7 @@ func (r *Renderer) Inputs(q Request) (Inputs, error) {
 		return Inputs{}, err
 	}
 	all := resolution.Inputs{
-		Installation: q.Installation, Choice: q.Choice, Content: q.Content.Digest, Values: q.Values, Images: r.rulesOf(&q).Canonical(),
+		Installation: q.Installation, Choice: q.Choice, Content: q.Content.Digest, Values: q.Values, Images: r.imagesOf(&q).Canonical(),
 		Data: q.Data, KubernetesVersion: q.Cluster.KubernetesVersion, Served: served,
 	}
 	hash, err := all.Hash(r.key)
@@ -178,7 +178,7 @@ func (r *Renderer) Inputs(q Request) (Inputs, error) {
 // the source has other content under the same reference.
 func (r *Renderer) IsAsked(q Request, record *revision.Record) (bool, error) {
 	all := resolution.Inputs{
-		Installation: q.Installation, Choice: q.Choice, Content: record.Artifact.Digest, Values: q.Values, Images: r.rulesOf(&q).Canonical(),
+		Installation: q.Installation, Choice: q.Choice, Content: record.Artifact.Digest, Values: q.Values, Images: r.imagesOf(&q).Canonical(),
 	}
 	wanted, err := all.Wanted(r.key)
 	return err == nil && wanted == record.Wanted, err
