@@ -55,7 +55,7 @@ func accessRules() []rule {
 		},
 		{
 			at: accessPath, kind: "cel: subject needs a signerName other than the API server's own", why: "rights are bound to the user there",
-			good: access("{name: a, " + signed + ", subject: {user: x, groups: [y]}}"),
+			good: access("{name: a, " + signed + ", subject: {user: x, groups: [z]}}"),
 			bad:  access("{name: a, type: Certificate, subject: {user: x}}"),
 		},
 		{

@@ -60,7 +60,7 @@
 {{- end }}
 {{- end }}
 {{- range .Values.providerKinds }}
-# clusters/cluster: objects that valuesFrom.providerRef may name
+# clusters/cluster: objects that providerRef and objectRef of valuesFrom may name
 - apiGroups: [{{ .group }}]
   resources: [{{ .resource }}]
   verbs: [get, list, watch]
