@@ -55,13 +55,18 @@ spec:
 	}
 }
 
+// unwatched makes a version Ready without its pods: no controller runs here.
+func unwatched(version *kubermaticv1.AddonVersion) {
+	version.Template.Health = &kubermaticv1.HealthCheck{Mode: kubermaticv1.HealthUnwatched}
+}
+
 // TestAMarkedJobOfAChartCleansUpBeforeTheRemoval fails when the Job that Open Cluster Management runs before the
 // deletion runs at the installation or at an upgrade, when objects are deleted before it is complete or although it
 // failed, and when it counts as an object of the release.
 func TestAMarkedJobOfAChartCleansUpBeforeTheRemoval(t *testing.T) {
 	t.Parallel()
 	w := newHookWorld(t)
-	w.publishChart("greeter", "greeter", nil, ocmChart())
+	w.publishChart("greeter", "greeter", unwatched, ocmChart())
 	w.start()
 	object := w.install("greeter", "")
 	namespace := object.Spec.TargetNamespace
@@ -188,6 +193,7 @@ func TestAnAddOnDeploymentConfigConfiguresManifests(t *testing.T) {
 		return &kubermaticv1.ObjectReference{APIGroup: values.DeploymentConfigKind.Group, Kind: values.DeploymentConfigKind.Kind, Name: name}
 	}
 	version := w.templated("5.0.0", map[string]string{"agent.yaml": ocmManifests})
+	unwatched(&version)
 	version.Values = raw(`{"Image":"quay.io/greeter:1"}`)
 	version.ValuesFrom = []kubermaticv1.VersionValuesSource{{ObjectRef: ref("deploy-config")}}
 	w.offer("greeting", kubermaticv1.CatalogueCustom, version)
@@ -270,6 +276,7 @@ func TestAnAddOnDeploymentConfigConfiguresCharts(t *testing.T) {
 	files["agent"] = strings.Replace(files["agent"], "    spec: {service", "    spec: {nodeSelector: {{ toJson .Values.global.nodeSelector }}, "+
 		"tolerations: {{ toJson .Values.tolerations }}, hostname: {{ .Values.global.proxyConfig.HTTP_PROXY | trimPrefix \"http://\" }}, service", 1)
 	w.publishChart("configured", "configured", func(version *kubermaticv1.AddonVersion) {
+		unwatched(version)
 		version.ValuesFrom = []kubermaticv1.VersionValuesSource{{ObjectRef: &kubermaticv1.ObjectReference{
 			APIGroup: values.DeploymentConfigKind.Group, Kind: values.DeploymentConfigKind.Kind, Name: "chart-config",
 		}}}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/clusters/access/rights"
 	"github.com/trellis-addons/trellis/pkg/clusters/ownership"
 )
 
@@ -13,8 +14,8 @@ type Hub struct {
 	Access []v1.Access `json:"access,omitempty"`
 	// PreviousAccess are the names of earlier revisions' credentials that are still to be revoked.
 	PreviousAccess []string `json:"formerAccess,omitempty"`
-	// PreviousSecrets are values of secretName that only earlier revisions' access has: their Secrets in the user cluster
-	// are still to be removed.
+	// PreviousSecrets are names of Secrets, as in secretName, that only earlier revisions' access has, and that
+	// PreviousAccess does not tell: the Secrets in the user cluster are still to be removed.
 	PreviousSecrets []string `json:"formerSecrets,omitempty"`
 	// ManagedSecrets are Secrets in the user cluster that are in no inventory, since their content changes without a revision.
 	ManagedSecrets ownership.Inventory `json:"kept,omitempty"`
@@ -37,8 +38,23 @@ func (h Hub) Ask(access []v1.Access) Hub {
 	return Hub{
 		Access: access, ManagedSecrets: slices.Clone(h.ManagedSecrets),
 		PreviousAccess:  without(slices.Concat(h.PreviousAccess, namesOf(h.Access)), namesOf(access)),
-		PreviousSecrets: without(slices.Concat(h.PreviousSecrets, secretsOf(h.Access)), secretsOf(access)),
+		PreviousSecrets: without(slices.Concat(h.PreviousSecrets, h.renamed(access)), secretsOf(access)),
 	}
+}
+
+// installationMark stands for the installation's name, as in secretName.
+const installationMark = "$(installation)"
+
+// renamed are the Secrets of this revision that its names of access do not tell: a version named them, or the next one
+// names another Secret for the same access.
+func (h Hub) renamed(next []v1.Access) (secrets []string) {
+	for _, one := range h.Access {
+		isRenamed := func(other v1.Access) bool { return other.Name == one.Name && other.SecretName != one.SecretName }
+		if one.SecretName != "" || slices.ContainsFunc(next, isRenamed) {
+			secrets = append(secrets, rights.SecretName(installationMark, one))
+		}
+	}
+	return secrets
 }
 
 // without returns the texts that are not among others, each once.
@@ -74,12 +90,10 @@ func surplus(previous []string) []string {
 // AccessNames are those of all credentials that the revision has, or an earlier one had.
 func (h *Hub) AccessNames() []string { return slices.Concat(namesOf(h.Access), h.PreviousAccess) }
 
-// secretsOf are the values of secretName.
+// secretsOf are the names of the Secrets, as in secretName.
 func secretsOf(access []v1.Access) (names []string) {
-	for at := range access {
-		if name := access[at].SecretName; name != "" {
-			names = append(names, name)
-		}
+	for _, one := range access {
+		names = append(names, rights.SecretName(installationMark, one))
 	}
 	return names
 }

@@ -52,11 +52,14 @@ func TestPreviousSecrets(t *testing.T) {
 		}
 		return asked
 	}
+	if same := (Hub{Access: named("")}).Ask(named("")); len(same.PreviousSecrets) > 0 {
+		t.Errorf("%q is removed although it is used", same.PreviousSecrets)
+	}
 	second := Hub{Access: named("first")}.Ask(named("second"))
 	third := second.Ask(named(""))
 	back := third.Ask(named("first"))
 	got := [][]string{second.PreviousSecrets, third.PreviousSecrets, back.PreviousSecrets}
-	if diff := cmp.Diff([][]string{{"first"}, {"first", "second"}, {"second"}}, got); diff != "" {
+	if diff := cmp.Diff([][]string{{"first"}, {"first", "second"}, {"second", "$(installation)-hub"}}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if len(back.PreviousAccess) > 0 {
