@@ -13,6 +13,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 // settingsAre waits until the user cluster has these settings.
@@ -151,6 +152,7 @@ func TestPagesAreLive(t *testing.T) {
 	b := site.as(w.user(w.namespace, "user"))
 	made := w.named("web")
 	made.Spec.AddonRef, made.Spec.Paused = v1.AddonReference{Name: "web"}, true
+	given.Values(`{"mode":"fast"}`)(made)
 	expect.Create(t, w, made)
 	page := b.eventually("/installations", "Paused")
 	stream := ""

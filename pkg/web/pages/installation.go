@@ -98,7 +98,7 @@ func stepsOf(one *v1.AddonInstallation) (all []step) {
 		}
 		switch condition.Status {
 		case good:
-			made.Mark = "Ready"
+			made.Mark = "Done"
 		case metav1.ConditionUnknown:
 		default:
 			made.Mark, made.Advice = "Failing", view.AdviceOn(condition.Type, condition.Reason)

@@ -13,6 +13,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/serve/view"
+	"github.com/trellis-addons/trellis/pkg/web/login"
 	"github.com/trellis-addons/trellis/pkg/web/upstream"
 )
 
@@ -157,7 +158,7 @@ func (s *Site) actOnMany(v *visit) (*page, error) {
 }
 
 func localBack(path string) string {
-	if strings.HasPrefix(path, "/installations?") {
+	if path = login.Local(path); strings.HasPrefix(path, "/installations?") || strings.HasPrefix(path, "/clusters/") {
 		return path
 	}
 	return at("installations")
