@@ -3,8 +3,8 @@ package web_test
 import (
 	"bufio"
 	"context"
+	"maps"
 	"net/http"
-	"net/url"
 	"strings"
 	"testing"
 
@@ -23,16 +23,16 @@ func (w *seed) settingsAre(want map[string]string) {
 	expect.Object(w.t, w, found, func(now *corev1.ConfigMap) error {
 		for key, value := range want {
 			if now.Data[key] != value {
-				return &wrongData{now.Data}
+				return &dataError{now.Data}
 			}
 		}
 		return nil
 	})
 }
 
-type wrongData struct{ data map[string]string }
+type dataError struct{ data map[string]string }
 
-func (e *wrongData) Error() string { return "the settings are " + strings.Join(pairsOf(e.data), ", ") }
+func (e *dataError) Error() string { return "the settings are " + strings.Join(pairsOf(e.data), ", ") }
 
 func pairsOf(of map[string]string) (all []string) {
 	for key, value := range of {
@@ -66,7 +66,7 @@ func TestTheMainJobWithoutScripts(t *testing.T) {
 	expect.Eventually(t, patience, func() error {
 		previewed = b.post(action, values)
 		if !strings.Contains(previewed.text(), "ConfigMap web-job/settings") {
-			return &wrongData{map[string]string{"page": previewed.text()}}
+			return &dataError{map[string]string{"page": previewed.text()}}
 		}
 		return nil
 	})
@@ -89,10 +89,7 @@ func TestTheMainJobWithoutScripts(t *testing.T) {
 	// A value changes; a page that was made before is refused, and shows both.
 	edit := b.shows(b.get(path).link("Change values or version"), "Change web")
 	action, values = edit.form("Save")
-	stale := url.Values{}
-	for name, value := range values {
-		stale[name] = value
-	}
+	stale := maps.Clone(values)
 	values.Set("field.replicas", "5")
 	b.post(action, values).has(http.StatusOK, "Steps")
 	w.settingsAre(map[string]string{"replicas": "5"})
@@ -100,7 +97,7 @@ func TestTheMainJobWithoutScripts(t *testing.T) {
 	expect.Eventually(t, patience, func() error {
 		refused := b.post(action, stale)
 		if refused.status != http.StatusConflict {
-			return &wrongData{map[string]string{"page": refused.text()}}
+			return &dataError{map[string]string{"page": refused.text()}}
 		}
 		refused.has(http.StatusConflict, "Changed meanwhile", "replicas: 5", "replicas: 3")
 		return nil

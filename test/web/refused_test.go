@@ -182,7 +182,7 @@ func TestUsersSeeTheirOwnClustersOnly(t *testing.T) {
 	expect.Delete(t, w, binding)
 	expect.Eventually(t, patience, func() error {
 		if got := users["user"].get(mine); got.status != http.StatusNotFound {
-			return &wrongData{map[string]string{"page": got.text()}}
+			return &dataError{map[string]string{"page": got.text()}}
 		}
 		return nil
 	})
