@@ -23,6 +23,11 @@ func main() {
 	set.StringVar(&options.Address, "bind-address", ":8080", "address that browsers, or a proxy in front, connect to")
 	set.StringVar(&options.OwnAddress, "metrics-bind-address", ":8081", "address of /metrics and /healthz")
 	version := set.Bool("version", false, "print version, commit and the commit's date, and exit")
+	set.Usage = func() {
+		set.SetOutput(os.Stdout)
+		fmt.Println("Usage of trellis-web:")
+		set.PrintDefaults()
+	}
 	_ = set.Parse(os.Args[1:]) // it exits
 	if *version {
 		fmt.Println("trellis-web", buildinfo.Read())

@@ -3,8 +3,8 @@ package web_test
 import (
 	"bufio"
 	"context"
+	"maps"
 	"net/http"
-	"net/url"
 	"strings"
 	"testing"
 
@@ -13,6 +13,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 // settingsAre waits until the user cluster has these settings.
@@ -22,16 +23,16 @@ func (w *seed) settingsAre(want map[string]string) {
 	expect.Object(w.t, w, found, func(now *corev1.ConfigMap) error {
 		for key, value := range want {
 			if now.Data[key] != value {
-				return &wrongData{now.Data}
+				return &dataError{now.Data}
 			}
 		}
 		return nil
 	})
 }
 
-type wrongData struct{ data map[string]string }
+type dataError struct{ data map[string]string }
 
-func (e *wrongData) Error() string { return "the settings are " + strings.Join(pairsOf(e.data), ", ") }
+func (e *dataError) Error() string { return "the settings are " + strings.Join(pairsOf(e.data), ", ") }
 
 func pairsOf(of map[string]string) (all []string) {
 	for key, value := range of {
@@ -65,7 +66,7 @@ func TestTheMainJobWithoutScripts(t *testing.T) {
 	expect.Eventually(t, patience, func() error {
 		previewed = b.post(action, values)
 		if !strings.Contains(previewed.text(), "ConfigMap web-job/settings") {
-			return &wrongData{map[string]string{"page": previewed.text()}}
+			return &dataError{map[string]string{"page": previewed.text()}}
 		}
 		return nil
 	})
@@ -88,10 +89,7 @@ func TestTheMainJobWithoutScripts(t *testing.T) {
 	// A value changes; a page that was made before is refused, and shows both.
 	edit := b.shows(b.get(path).link("Change values or version"), "Change web")
 	action, values = edit.form("Save")
-	stale := url.Values{}
-	for name, value := range values {
-		stale[name] = value
-	}
+	stale := maps.Clone(values)
 	values.Set("field.replicas", "5")
 	b.post(action, values).has(http.StatusOK, "Steps")
 	w.settingsAre(map[string]string{"replicas": "5"})
@@ -99,7 +97,7 @@ func TestTheMainJobWithoutScripts(t *testing.T) {
 	expect.Eventually(t, patience, func() error {
 		refused := b.post(action, stale)
 		if refused.status != http.StatusConflict {
-			return &wrongData{map[string]string{"page": refused.text()}}
+			return &dataError{map[string]string{"page": refused.text()}}
 		}
 		refused.has(http.StatusConflict, "Changed meanwhile", "replicas: 5", "replicas: 3")
 		return nil
@@ -151,6 +149,7 @@ func TestPagesAreLive(t *testing.T) {
 	b := site.as(w.user(w.namespace, "user"))
 	made := w.named("web")
 	made.Spec.AddonRef, made.Spec.Paused = v1.AddonReference{Name: "web"}, true
+	given.Values(`{"mode":"fast"}`)(made)
 	expect.Create(t, w, made)
 	page := b.eventually("/installations", "Paused")
 	stream := ""

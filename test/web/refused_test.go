@@ -57,7 +57,7 @@ func TestBadInputIsRefused(t *testing.T) {
 		{"a made-up cursor", "/installations?after=%00made-up&seed=one", nil, nil, http.StatusOK, "after"},
 		{"an unknown state", "/installations?state=Happy", nil, nil, http.StatusOK, "state"},
 		{"an unknown seed", "/installations?seed=nine", nil, nil, http.StatusNotFound, "no seed nine"},
-		{"a path that climbs", "/clusters/one/%2e%2e/installations/web", nil, nil, http.StatusNotFound, "no seed"},
+		{"a path that climbs", "/clusters/one/%2e%2e/installations/web", nil, nil, http.StatusNotFound, "no name"},
 		{"a cluster that there is not", "/clusters/one/cluster-none/none", nil, nil, http.StatusNotFound, "nothing here"},
 		{"an unknown add-on", "/catalogue/none", nil, nil, http.StatusNotFound, "none"},
 		{"an unknown page", "/none", nil, nil, http.StatusNotFound, "no such page"},
@@ -182,7 +182,7 @@ func TestUsersSeeTheirOwnClustersOnly(t *testing.T) {
 	expect.Delete(t, w, binding)
 	expect.Eventually(t, patience, func() error {
 		if got := users["user"].get(mine); got.status != http.StatusNotFound {
-			return &wrongData{map[string]string{"page": got.text()}}
+			return &dataError{map[string]string{"page": got.text()}}
 		}
 		return nil
 	})

@@ -109,13 +109,13 @@ type Loaded struct {
 	digest [sha256.Size]byte
 }
 
-// Invalid says what is wrong with a configuration, and where.
-type Invalid struct{ Field, Problem string }
+// InvalidError says what is wrong with a configuration, and where.
+type InvalidError struct{ Field, Problem string }
 
-func (e *Invalid) Error() string { return e.Field + ": " + e.Problem }
+func (e *InvalidError) Error() string { return e.Field + ": " + e.Problem }
 
 func invalid(field, format string, arguments ...any) error {
-	return &Invalid{field, fmt.Sprintf(format, arguments...)}
+	return &InvalidError{field, fmt.Sprintf(format, arguments...)}
 }
 
 // Load reads the configuration and all files that it names.
@@ -162,16 +162,12 @@ func parse(content []byte) (Config, error) {
 
 var seedName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
-// check returns the public URL of a valid configuration. Errors: *Invalid.
+// check returns the public URL of a valid configuration. Errors: *InvalidError.
 func (c *Config) check() (*url.URL, error) {
-	public, err := url.Parse(c.PublicURL)
+	public, err := parsePublic(c.PublicURL)
 	switch {
-	case err != nil || public.Host == "" || public.User != nil || strings.Trim(public.Path, "/") != "" || public.RawQuery != "":
-		return nil, invalid("publicURL", "write it like https://addons.example.com")
-	case public.Scheme == "http" && !isLoopback(public.Hostname()):
-		return nil, invalid("publicURL", "http is accepted for a loopback address only: login cookies need https")
-	case public.Scheme != "http" && public.Scheme != "https":
-		return nil, invalid("publicURL", "it is no https URL")
+	case err != nil:
+		return nil, err
 	case c.KeysFolder == "":
 		return nil, invalid("keysFolder", "name the folder with the keys of login cookies")
 	case len(c.Seeds) == 0 || len(c.Seeds) > mostSeeds:
@@ -182,22 +178,43 @@ func (c *Config) check() (*url.URL, error) {
 			return nil, err
 		}
 	}
+	if err := c.checkSeeds(); err != nil {
+		return nil, err
+	}
+	return public, c.Login.check()
+}
+
+// parsePublic reads the public URL. Plain http is for loopback addresses only.
+func parsePublic(text string) (*url.URL, error) {
+	public, err := url.Parse(text)
+	switch {
+	case err != nil || public.Host == "" || public.User != nil || strings.Trim(public.Path, "/") != "" || public.RawQuery != "":
+		return nil, invalid("publicURL", "write it like https://addons.example.com")
+	case public.Scheme == "http" && !isLoopback(public.Hostname()):
+		return nil, invalid("publicURL", "http is accepted for a loopback address only: login cookies need https")
+	case public.Scheme != "http" && public.Scheme != "https":
+		return nil, invalid("publicURL", "it is no https URL")
+	}
+	return public, nil
+}
+
+func (c *Config) checkSeeds() error {
 	seen := map[string]bool{}
 	for i, seed := range c.Seeds {
 		at := fmt.Sprintf("seeds[%d]", i)
 		switch {
 		case !seedName.MatchString(seed.Name):
-			return nil, invalid(at+".name", "%q is no name: use lower-case letters, digits and hyphens", seed.Name)
+			return invalid(at+".name", "%q is no name: use lower-case letters, digits and hyphens", seed.Name)
 		case seen[seed.Name]:
-			return nil, invalid(at+".name", "seed %q is in the list twice", seed.Name)
+			return invalid(at+".name", "seed %q is in the list twice", seed.Name)
 		}
 		seen[seed.Name] = true
 		query := Server{seed.Query, seed.QueryCA}
 		if err := errors.Join(seed.check(at), query.checkAs(at+".query", at+".queryCA")); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return public, c.Login.check()
+	return nil
 }
 
 func (s *Server) check(at string) error { return s.checkAs(at+".server", at+".ca") }
@@ -218,7 +235,7 @@ func checkURL(field, text string) error {
 	return nil
 }
 
-// Pool are the authorities of a text in PEM; nil: the system's. Errors: *Invalid.
+// Pool are the authorities of a text in PEM; nil: the system's. Errors: *InvalidError.
 func Pool(field, pem string) (*x509.CertPool, error) {
 	if pem == "" {
 		return nil, nil

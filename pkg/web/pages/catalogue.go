@@ -124,7 +124,7 @@ func (s *Site) addon(v *visit) (*page, error) {
 	made, name := addonView{}, v.PathValue("addon")
 	made.Places, made.Place, _ = s.chosenPlace(v)
 	if made.Place == nil {
-		return nil, &notFound{"there is no cluster that you may see, and so no catalogue"}
+		return nil, &notFoundError{"there is no cluster that you may see, and so no catalogue"}
 	}
 	listing, err := s.listing(v, made.Place)
 	if err != nil {
@@ -137,7 +137,7 @@ func (s *Site) addon(v *visit) (*page, error) {
 		}
 	}
 	if !found {
-		return nil, &notFound{"add-on " + name + " is not offered to cluster " + made.Place.Name}
+		return nil, &notFoundError{"add-on " + name + " is not offered to cluster " + made.Place.Name}
 	}
 	if len(made.Versions) > 0 {
 		detail, err := s.version(v, made.Place, name, made.Versions[0].Version)
@@ -154,12 +154,12 @@ func (s *Site) version(v *visit, of *place, addon, version string) (found upstre
 	return found, err
 }
 
-// seedOf is the seed of a path. Errors: *notFound.
+// seedOf is the seed of a path. Errors: *notFoundError.
 func (s *Site) seedOf(v *visit) (*upstream.Seed, error) {
 	if seed := s.platform.Seed(v.PathValue("seed")); seed != nil {
 		return seed, nil
 	}
-	return nil, &notFound{"there is no seed " + v.PathValue("seed")}
+	return nil, &notFoundError{"there is no seed " + v.PathValue("seed")}
 }
 
 // placeOf is the cluster of a path.
@@ -186,7 +186,7 @@ func (s *Site) findCluster(v *visit, seed *upstream.Seed, namespace, name string
 			}
 		}
 		if found.After == "" {
-			return nil, &notFound{"namespace " + namespace + " of seed " + seed.Name + " has no cluster " + name}
+			return nil, &notFoundError{"namespace " + namespace + " of seed " + seed.Name + " has no cluster " + name}
 		}
 		query.Set("after", found.After)
 	}

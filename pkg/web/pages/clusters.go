@@ -37,7 +37,7 @@ func (s *Site) clusters(v *visit) (*page, error) {
 	if made.Seed != "" {
 		seed := s.platform.Seed(made.Seed)
 		if seed == nil {
-			return nil, &notFound{"there is no seed " + made.Seed}
+			return nil, &notFoundError{"there is no seed " + made.Seed}
 		}
 		seeds = []*upstream.Seed{seed}
 	}

@@ -102,24 +102,33 @@ func (o *stream) follow(ctx context.Context, all <-chan upstream.Event) {
 				text, pending = frame("again", ""), false
 			}
 		case one := <-all:
-			switch {
-			case one.Kind == upstream.EventEnded && o.asked.Seed != "":
+			if one.Kind == upstream.EventEnded && o.asked.Seed != "" {
 				o.send(frame("ended", ""))
 				return
-			case one.Kind == upstream.EventEnded: // the user has no rights on this seed
-			case one.Kind == upstream.EventAgain:
-				pending = true
-			case !o.selects(one.Row):
-			case o.name != "":
-				pending = true
-			default:
-				text = o.row(one)
 			}
+			var isAgain bool
+			text, isAgain = o.shown(one)
+			pending = pending || isAgain
 		}
 		if text != "" && !o.send(text) {
 			return
 		}
 	}
+}
+
+// shown is what a page gets of an event: the HTML of a row, or that it reads its window again; neither for rows that it does not show.
+func (o *stream) shown(of upstream.Event) (text string, isAgain bool) {
+	switch {
+	case of.Kind == upstream.EventEnded: // the user has no rights on this seed
+	case of.Kind == upstream.EventAgain:
+		return "", true
+	case !o.selects(of.Row):
+	case o.name != "":
+		return "", true
+	default:
+		return o.row(of), false
+	}
+	return "", false
 }
 
 // selects says whether the page shows a row. A row that is gone has a namespace and a name only.

@@ -98,7 +98,7 @@ func stepsOf(one *v1.AddonInstallation) (all []step) {
 		}
 		switch condition.Status {
 		case good:
-			made.Mark = "Ready"
+			made.Mark = "Done"
 		case metav1.ConditionUnknown:
 		default:
 			made.Mark, made.Advice = "Failing", view.AdviceOn(condition.Type, condition.Reason)
@@ -250,11 +250,11 @@ func confirmed(v *visit, all []action, name string) (action, error) {
 	at := slices.IndexFunc(all, func(one action) bool { return one.Do == v.form.Get("do") })
 	switch {
 	case at < 0 && v.form.Get("shown") == "":
-		return action{}, &wrong{"this action is not possible"}
+		return action{}, &wrongError{"this action is not possible"}
 	case at < 0 || v.form.Get("shown") != all[at].Shown:
-		return action{}, &changed{name}
+		return action{}, &changedError{name}
 	case all[at].Confirm != "" && v.form.Get("confirm") != all[at].Confirm:
-		return action{}, &wrong{"enter the name " + all[at].Confirm + " to confirm this"}
+		return action{}, &wrongError{"enter the name " + all[at].Confirm + " to confirm this"}
 	}
 	return all[at], nil
 }
@@ -272,7 +272,7 @@ func (s *Site) uninstall(v *visit, seed *upstream.Seed, one *v1.AddonInstallatio
 	}
 	_, err := seed.API.Write(v.Context(), v.token(), upstream.Write{Object: objectOf(one), Method: http.MethodDelete, Body: options})
 	if upstream.Is(err, http.StatusConflict) {
-		return &changed{one.Name}
+		return &changedError{one.Name}
 	}
 	return err
 }

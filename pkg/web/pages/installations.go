@@ -13,6 +13,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/serve/view"
+	"github.com/trellis-addons/trellis/pkg/web/login"
 	"github.com/trellis-addons/trellis/pkg/web/upstream"
 )
 
@@ -72,7 +73,7 @@ func (s *Site) installations(v *visit) (*page, error) {
 	if made.Seed != "" {
 		seed := s.platform.Seed(made.Seed)
 		if seed == nil {
-			return nil, &notFound{"there is no seed " + made.Seed}
+			return nil, &notFoundError{"there is no seed " + made.Seed}
 		}
 		seeds = []*upstream.Seed{seed}
 	}
@@ -133,11 +134,11 @@ func (s *Site) actOnMany(v *visit) (*page, error) {
 	made := &manyView{Label: labels[v.form.Get("do")], Back: localBack(v.form.Get("back"))}
 	switch {
 	case made.Label == "":
-		return nil, &wrong{"this action is not possible for several installations"}
+		return nil, &wrongError{"this action is not possible for several installations"}
 	case len(selected) == 0:
-		return nil, &wrong{"select at least one installation"}
+		return nil, &wrongError{"select at least one installation"}
 	case len(selected) > mostSelected:
-		return nil, &wrong{fmt.Sprintf("select at most %d installations", mostSelected)}
+		return nil, &wrongError{fmt.Sprintf("select at most %d installations", mostSelected)}
 	}
 	made.Rows = make([]manyRow, len(selected))
 	var all sync.WaitGroup
@@ -157,7 +158,7 @@ func (s *Site) actOnMany(v *visit) (*page, error) {
 }
 
 func localBack(path string) string {
-	if strings.HasPrefix(path, "/installations?") {
+	if path = login.Local(path); strings.HasPrefix(path, "/installations?") || strings.HasPrefix(path, "/clusters/") {
 		return path
 	}
 	return at("installations")
@@ -169,7 +170,7 @@ func (s *Site) actOnOne(v *visit, named string) manyRow {
 	made := manyRow{Seed: parts[0], Namespace: parts[1], Name: parts[2]}
 	seed := s.platform.Seed(made.Seed)
 	if seed == nil {
-		made.Problem = problemOf(&notFound{"there is no such seed"})
+		made.Problem = problemOf(&notFoundError{"there is no such seed"})
 		return made
 	}
 	object, one := upstream.Object{Resource: resource, Namespace: made.Namespace, Name: made.Name}, &v1.AddonInstallation{}

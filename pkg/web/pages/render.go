@@ -164,10 +164,10 @@ func problemOf(err error) *problem {
 		return nil
 	}
 	made := &problem{Title: "Not shown", Text: text.Line(err.Error())}
-	if gone, is := errors.AsType[*upstream.Unreachable](err); is {
+	if gone, is := errors.AsType[*upstream.UnreachableError](err); is {
 		made.Title, made.Since = "No answer", gone.Since
 	}
-	if refused, is := errors.AsType[*upstream.Refused](err); is {
+	if refused, is := errors.AsType[*upstream.RefusedError](err); is {
 		made.Title, made.Causes = "Refused", refused.Causes
 		switch refused.Status {
 		case http.StatusForbidden, http.StatusNotFound:
@@ -185,11 +185,11 @@ func problemOf(err error) *problem {
 func (s *Site) errorPage(err error) *page {
 	made, status := problemOf(err), http.StatusInternalServerError
 	var (
-		refused *upstream.Refused
-		gone    *upstream.Unreachable
-		missing *notFound
-		input   *wrong
-		other   *changed
+		refused *upstream.RefusedError
+		gone    *upstream.UnreachableError
+		missing *notFoundError
+		input   *wrongError
+		other   *changedError
 	)
 	switch {
 	case errors.As(err, &refused):

@@ -138,7 +138,7 @@ func (s *Site) set(v *visit) (*page, error) {
 	if name := v.form.Get("seed"); name != "" {
 		seed := s.platform.Seed(name)
 		if seed == nil {
-			return nil, &notFound{"there is no seed " + name}
+			return nil, &notFoundError{"there is no seed " + name}
 		}
 		var found upstream.Set
 		if err := seed.Ask(v.Context(), v.token(), nil, &found, "sets", v.PathValue("name")); err != nil {
@@ -182,7 +182,7 @@ func (s *Site) setObject(name string) upstream.Object {
 // readSet reads the set of a path from the master.
 func (s *Site) readSet(v *visit) (*v1.AddonSet, error) {
 	if s.platform.Master == nil {
-		return nil, &notFound{"no master is configured: open the set of a seed"}
+		return nil, &notFoundError{"no master is configured: open the set of a seed"}
 	}
 	found := &v1.AddonSet{}
 	return found, s.platform.Master.Get(v.Context(), v.token(), s.setObject(v.PathValue("name")), nil, found)

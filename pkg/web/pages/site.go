@@ -144,24 +144,24 @@ type page struct {
 // maker makes a page. Its error is shown as a page.
 type maker func(*visit) (*page, error)
 
-// notFound says that a page, or an object on it, does not exist.
-type notFound struct{ what string }
+// notFoundError says that a page, or an object on it, does not exist.
+type notFoundError struct{ what string }
 
-func (e *notFound) Error() string { return e.what }
+func (e *notFoundError) Error() string { return e.what }
 
-// wrong says what is wrong with a form or an address.
-type wrong struct{ problem string }
+// wrongError says what is wrong with a form or an address.
+type wrongError struct{ problem string }
 
-func (e *wrong) Error() string { return e.problem }
+func (e *wrongError) Error() string { return e.problem }
 
-// changed says that an object is no longer as the page showed it.
-type changed struct{ name string }
+// changedError says that an object is no longer as the page showed it.
+type changedError struct{ name string }
 
-func (e *changed) Error() string {
+func (e *changedError) Error() string {
 	return "another client changed " + e.name + " meanwhile: look at it again, and repeat the action if it is still right"
 }
 
-var errNoPage = &notFound{"there is no such page"}
+var errNoPage = &notFoundError{"there is no such page"}
 
 func notThere(*visit) (*page, error) { return nil, errNoPage }
 

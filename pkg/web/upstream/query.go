@@ -174,7 +174,7 @@ func decode(from *Target, answer *Answer, into any) error {
 	decoder := json.NewDecoder(bytes.NewReader(answer.Body))
 	decoder.UseNumber()
 	if err := decoder.Decode(into); err != nil {
-		return &Unreachable{Name: from.Name, err: errors.New("its answer can't be read")}
+		return &UnreachableError{Name: from.Name, err: errors.New("its answer can't be read")}
 	}
 	return nil
 }

@@ -57,7 +57,6 @@ type Target struct {
 	mutex  sync.Mutex
 	failed int
 	since  time.Time
-	last   error
 	until  time.Time
 }
 
@@ -111,22 +110,22 @@ type Answer struct {
 	Warnings []string
 }
 
-// Unreachable says that a server did not answer.
-type Unreachable struct {
+// UnreachableError says that a server did not answer.
+type UnreachableError struct {
 	Name string
 	// Since is when it answered no more; zero: just now.
 	Since time.Time
 	err   error
 }
 
-func (e *Unreachable) Error() string {
+func (e *UnreachableError) Error() string {
 	return fmt.Sprintf("%s does not answer: %v", e.Name, e.err)
 }
 
-func (e *Unreachable) Unwrap() error { return e.err }
+func (e *UnreachableError) Unwrap() error { return e.err }
 
-// Refused is an answer that is no success.
-type Refused struct {
+// RefusedError is an answer that is no success.
+type RefusedError struct {
 	Name   string
 	Status int
 	// Message is the server's own, cleaned.
@@ -138,7 +137,7 @@ type Refused struct {
 // Cause is a problem of one field.
 type Cause struct{ Field, Message string }
 
-func (e *Refused) Error() string {
+func (e *RefusedError) Error() string {
 	switch e.Status {
 	case http.StatusUnauthorized:
 		return e.Name + " does not accept your login"
@@ -150,7 +149,7 @@ func (e *Refused) Error() string {
 
 // Is says whether an error is a refusal with this status.
 func Is(err error, status int) bool {
-	refused, isRefused := errors.AsType[*Refused](err)
+	refused, isRefused := errors.AsType[*RefusedError](err)
 	return isRefused && refused.Status == status
 }
 
@@ -160,7 +159,7 @@ var (
 	errLarge  = fmt.Errorf("its answer has more than %d MiB", mostAnswer>>20)
 )
 
-// Call sends a request with the token of a user. Errors: *Unreachable, *Refused.
+// Call sends a request with the token of a user. Errors: *UnreachableError, *RefusedError.
 func (t *Target) Call(ctx context.Context, token string, request Request) (*Answer, error) {
 	limit := readTime
 	if request.Method != "" && request.Method != http.MethodGet {
@@ -169,7 +168,7 @@ func (t *Target) Call(ctx context.Context, token string, request Request) (*Answ
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	answer, err := t.call(ctx, token, request)
-	refused, isRefused := errors.AsType[*Refused](err)
+	refused, isRefused := errors.AsType[*RefusedError](err)
 	switch {
 	case isRefused && refused.Status >= http.StatusInternalServerError:
 		t.count(t.Name, "error")
@@ -189,7 +188,7 @@ func (t *Target) call(ctx context.Context, token string, request Request) (*Answ
 	}
 	end, err := t.turns.Take(ctx, owner(token))
 	if err != nil {
-		return nil, &Unreachable{t.Name, time.Time{}, errBusy}
+		return nil, &UnreachableError{t.Name, time.Time{}, errBusy}
 	}
 	defer end()
 	response, err := t.send(ctx, token, request)
@@ -202,7 +201,7 @@ func (t *Target) call(ctx context.Context, token string, request Request) (*Answ
 	case err != nil:
 		return nil, t.hung(ctx, err)
 	case len(content) > mostAnswer:
-		return nil, &Unreachable{t.Name, time.Time{}, errLarge}
+		return nil, &UnreachableError{t.Name, time.Time{}, errLarge}
 	}
 	if response.StatusCode/100 != 2 {
 		return nil, t.refused(response.StatusCode, content)
@@ -210,7 +209,7 @@ func (t *Target) call(ctx context.Context, token string, request Request) (*Answ
 	return &Answer{response.StatusCode, content, warnings(response.Header)}, nil
 }
 
-// send opens the answer to a request. Errors: *Unreachable.
+// send opens the answer to a request. Errors: *UnreachableError.
 func (t *Target) send(ctx context.Context, token string, request Request) (*http.Response, error) {
 	var body io.Reader
 	if request.Body != nil {
@@ -224,7 +223,7 @@ func (t *Target) send(ctx context.Context, token string, request Request) (*http
 	escaped := make([]string, len(request.Path))
 	for i, segment := range request.Path {
 		if segment == "" || segment == "." || segment == ".." || strings.Contains(segment, "/") {
-			return nil, &Refused{t.Name, http.StatusNotFound, fmt.Sprintf("%q is no name", segment), nil}
+			return nil, &RefusedError{t.Name, http.StatusNotFound, fmt.Sprintf("%q is no name", segment), nil}
 		}
 		escaped[i] = url.PathEscape(segment)
 	}
@@ -233,7 +232,7 @@ func (t *Target) send(ctx context.Context, token string, request Request) (*http
 	at.RawQuery = request.Query.Encode()
 	made, err := http.NewRequestWithContext(ctx, request.Method, at.String(), body)
 	if err != nil {
-		return nil, &Unreachable{t.Name, time.Time{}, errors.New("the request can't be written")}
+		return nil, &UnreachableError{t.Name, time.Time{}, errors.New("the request can't be written")}
 	}
 	made.Header.Set("Authorization", "Bearer "+token)
 	made.Header.Set("Accept", "application/json")
@@ -267,7 +266,7 @@ func (t *Target) broken() error {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	if t.now().Before(t.until) {
-		return &Unreachable{t.Name, t.since, errBroken}
+		return &UnreachableError{t.Name, t.since, errBroken}
 	}
 	return nil
 }
@@ -281,7 +280,7 @@ func (t *Target) answered() {
 // hung counts a call without an answer, unless the caller ended it.
 func (t *Target) hung(ctx context.Context, err error) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
-		return &Unreachable{t.Name, time.Time{}, context.Canceled}
+		return &UnreachableError{t.Name, time.Time{}, context.Canceled}
 	}
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -291,7 +290,7 @@ func (t *Target) hung(ctx context.Context, err error) error {
 	if t.failed >= hangs {
 		t.until = t.now().Add(breakTime)
 	}
-	return &Unreachable{t.Name, t.since, errors.New(reason(err))}
+	return &UnreachableError{t.Name, t.since, errors.New(reason(err))}
 }
 
 // reason is a short text of a network's error, without addresses.
@@ -310,7 +309,7 @@ func reason(err error) string {
 func (t *Target) refused(code int, content []byte) error {
 	var status metav1.Status
 	_ = json.Unmarshal(content, &status) // a proxy's answer is none
-	made := &Refused{Name: t.Name, Status: code, Message: text.Cut(text.Line(status.Message), mostMessage)}
+	made := &RefusedError{Name: t.Name, Status: code, Message: text.Cut(text.Line(status.Message), mostMessage)}
 	if made.Message == "" {
 		made.Message = fmt.Sprintf("status %d %s", code, http.StatusText(code))
 	}
