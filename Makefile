@@ -94,6 +94,10 @@ check: binaries .cache/run/tests ## Check the changes since BASE, by default sin
 test: binaries .cache/run/tests ## Run all tests in their short form. JSON=file also keeps what `go test -json` says.
 	@$(if $(PART)$(TENTH)$(WITHIN)$(LIST)$(ARGS),$(error PART, TENTH, WITHIN, LIST and ARGS are for make test-long))exec .cache/run/tests -json '$(JSON)'
 
+.PHONY: test-web
+test-web: binaries ## Test the web view in Chromium: the main job with mouse and keys, accessibility, sizes. Pictures of all pages go to bin/pictures.
+	TRELLIS_PICTURES='$(or $(TRELLIS_PICTURES),$(CURDIR)/bin/pictures)' go test -tags browser -count=1 -timeout 15m -run '^TestBrowser' ./test/web
+
 .PHONY: test-long
 test-long: $(if $(LIST),,binaries) .cache/run/tests ## Run all tests in full, in parts: LIST=1, PART=name ARGS='...', TENTH=0 to 9, or commit, WITHIN=12m. JSON=file as above.
 	@exec .cache/run/tests long $(if $(LIST),-list) -part '$(PART)' -tenth '$(TENTH)' -within '$(or $(WITHIN),0)' -json '$(JSON)' -- $(ARGS)

@@ -14,9 +14,10 @@ import (
 // hostile is a text that runs in a page that shows it as HTML, in an attribute or in a script.
 const hostile = `"'></td></textarea><script>canary()</script><img src=x onerror=canary()>{{.}}javascript:canary()`
 
-// Red when a text of an author, a tenant or a user cluster is anything but text on a page, or a link of theirs is not https.
-func TestHostileTextIsText(t *testing.T) {
-	w := newSeed(t, "hostile")
+// turnHostile writes hostile texts into all that pages show, and returns paths of these pages.
+func (w *seed) turnHostile() []string {
+	t := w.t
+	t.Helper()
 	w.publish("web", func(made *v1.Addon) {
 		made.DisplayName, made.Description, made.SupportedBy = hostile[:60], hostile, "Team Web"
 		made.DocumentationURL = "https://docs.example.com/canary"
@@ -43,16 +44,23 @@ func TestHostileTextIsText(t *testing.T) {
 		now.Status.Clusters = []v1.SetClusterStatus{{Name: "a", State: v1.ClusterFailed, Message: hostile}}
 		now.Status.Groups = []v1.GroupStatus{{Name: "first", State: v1.GroupHalted, Counts: v1.ClusterCounts{Selected: 70, Failed: 2, Current: 68}}}
 	})
-	site := open(t, settings(t, w))
-	b := site.as(admin())
 	page := "/clusters/one/" + w.namespace + "/installations/bad"
-	b.eventually(page, "canary()")
-	for _, path := range []string{
-		"/", "/catalogue", "/catalogue/web", "/clusters", "/clusters/one/" + w.namespace + "/hostile", page, valuesOf(page),
-		page + "?show=objects", "/clusters/one/" + w.namespace + "/hostile/install/web", "/installations", "/sets", "/sets/bad", "/catalogues",
+	return []string{
+		"/", "/catalogue", "/catalogue/web", "/clusters", "/clusters/one/" + w.namespace + "/" + w.name, page, valuesOf(page),
+		page + "?show=objects", "/clusters/one/" + w.namespace + "/" + w.name + "/install/web", "/installations", "/sets", "/sets/bad", "/catalogues",
 		"/catalogues/web", "/installations?search=" + strings.ReplaceAll(`"><script>canary()</script>`, ">", "%3E"),
 		"/clusters/one/%3Cscript%3Ecanary()%3C%2Fscript%3E/x", "/%3Cscript%3Ecanary()%3C/script%3E", "/sets/%22%3E%3Cscript%3E",
-	} {
+	}
+}
+
+// Red when a text of an author, a tenant or a user cluster is anything but text on a page, or a link of theirs is not https.
+func TestHostileTextIsText(t *testing.T) {
+	w := newSeed(t, "hostile")
+	pages := w.turnHostile()
+	b := open(t, settings(t, w)).as(admin())
+	page := "/clusters/one/" + w.namespace + "/installations/bad"
+	b.eventually(page, "canary()")
+	for _, path := range pages {
 		got := b.get(path) // it looks at every element
 		for _, one := range append(got.all("script"), got.all("img")...) {
 			if strings.Contains(attribute(one, "src"), "canary") || attribute(one, "src") == "x" || attribute(one, "onerror") != "" {

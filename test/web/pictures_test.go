@@ -1,17 +1,21 @@
+//go:build browser
+
 package web_test
 
 import (
+	"cmp"
+	_ "embed" // axe-core
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
+	"github.com/chromedp/chromedp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -21,32 +25,118 @@ import (
 	"github.com/trellis-addons/trellis/test/given"
 )
 
-// proxied starts the web view behind a proxy that sends a token with each request, and returns the proxy's URL.
-func proxied(t testing.TB, w *seed, token string) string {
+// fronted starts the web view and a proxy in front, and returns the proxy's URL. With a token the proxy sends it with each request, without
+// one users log in by theirs. A second seed never answers.
+func fronted(t testing.TB, w *seed, token string) string {
 	t.Helper()
 	var site *site
 	proxy := httptest.NewServer(http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
 		(&httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(made *httputil.ProxyRequest) {
 			made.SetURL(&url.URL{Scheme: "http", Host: site.address})
 			made.Out.Host = made.In.Host
-			made.Out.Header.Set("Authorization", "Bearer "+token)
+			if token != "" {
+				made.Out.Header.Set("Authorization", "Bearer "+token)
+			}
 		}}).ServeHTTP(writer, request)
 	}))
 	t.Cleanup(proxy.Close)
 	site = open(t, settings(t, w, func(made *config.Config) {
-		made.PublicURL, made.Login = proxy.URL, config.Login{Kind: config.LoginProxy}
-		made.Seeds = append(made.Seeds, config.Seed{Server: config.Server{Server: silent(t)}, Name: "far", Query: silent(t)})
+		made.PublicURL = proxy.URL
+		if token != "" {
+			made.Login = config.Login{Kind: config.LoginProxy}
+			made.Seeds = append(made.Seeds, config.Seed{Server: config.Server{Server: silent(t)}, Name: "far", Query: silent(t)})
+		}
 	}))
 	return proxy.URL
 }
 
-// Pictures of all pages, in the folder of $TRELLIS_PICTURES, by the browser of $CHROMIUM.
-func TestPictures(t *testing.T) {
-	folder, chromium := os.Getenv("TRELLIS_PICTURES"), os.Getenv("CHROMIUM")
-	if folder == "" || chromium == "" {
-		t.Skip("set TRELLIS_PICTURES to a folder and CHROMIUM to a browser")
+//go:embed testdata/axe/axe.min.js
+var axe string
+
+// violation is what axe-core found on a page.
+type violation struct {
+	ID, Help string
+	Nodes    []struct{ HTML, FailureSummary string }
+}
+
+// accessible checks the page with axe-core, and that nothing is beside the window.
+func (b *tab) accessible(page string) {
+	b.t.Helper()
+	evaluate[bool](b, axe+";true")
+	for _, one := range evaluate[[]violation](b, `axe.run(document, {resultTypes: ['violations']}).then(found => found.violations)`) {
+		for _, node := range one.Nodes {
+			b.t.Errorf("%s: %s (%s): %.300s: %s", page, one.Help, one.ID, node.HTML, node.FailureSummary)
+		}
 	}
+	b.within(page)
+}
+
+// within checks that the page is not wider than the window.
+func (b *tab) within(page string) {
+	b.t.Helper()
+	if width := evaluate[[]int](b, `[document.documentElement.scrollWidth, innerWidth]`); width[0] > width[1] {
+		b.t.Errorf("%s is %d px wide in a window of %d px", page, width[0], width[1])
+	}
+}
+
+// Red when axe-core finds a fault on a page in one of its states, light or dark; when a page is wider than a window of 320 px; when the first
+// view of a page takes more than 90 KiB or six requests; or when its policy refuses something. Pictures go to $TRELLIS_PICTURES.
+func TestBrowserShowsPages(t *testing.T) {
+	folder := cmp.Or(os.Getenv("TRELLIS_PICTURES"), t.TempDir())
+	expect.NoError(t, os.MkdirAll(folder, 0o755))
 	w := newSeed(t, "pictures")
+	w.furnish()
+	base, namespace := fronted(t, w, admin()), w.namespace
+	cluster, installation := "/clusters/one/"+namespace+"/pictures", "/clusters/one/"+namespace+"/installations/web"
+	b := openTab(t, base)
+	for name, path := range map[string]string{
+		"overview": "/", "catalogue": "/catalogue", "catalogue-empty": "/catalogue?search=none", "addon": "/catalogue/web", "clusters": "/clusters",
+		"cluster": cluster + "?to=1.37.0", "install": cluster + "/install/web", "installation": installation, "objects": installation + "?show=objects",
+		"values": valuesOf(installation), "failing": "/clusters/one/" + namespace + "/installations/unknown", "installations": "/installations",
+		"installations-empty": "/installations?search=none", "sets": "/sets", "set": "/sets/monitoring", "catalogues": "/catalogues",
+		"catalogue-text": "/catalogues/web", "missing": "/none",
+	} {
+		b.look(1440, "light")
+		b.measure()
+		b.open(path)
+		b.until(`document.readyState === 'complete'`)
+		if requests, bytes := b.measured(); requests > 6 || bytes > 90<<10 {
+			t.Errorf("%s takes %d requests and %d bytes, more than 6 and %d", name, requests, bytes, 90<<10)
+		}
+		for _, look := range []struct {
+			width  int
+			scheme string
+		}{{1440, "light"}, {1440, "dark"}, {390, "light"}, {390, "dark"}} {
+			b.look(look.width, look.scheme)
+			at := fmt.Sprintf("%s-%s-%d", name, look.scheme, look.width)
+			b.accessible(at)
+			picture, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+			expect.NoError(t, errors.Join(err, os.WriteFile(filepath.Join(folder, at+".png"), picture, 0o600)))
+		}
+		b.look(320, "light")
+		b.within(name)
+	}
+}
+
+// Red when a text of an author, a tenant or a user cluster runs in a browser, or makes a page wider than the window.
+func TestBrowserRunsNoHostileText(t *testing.T) {
+	w := newSeed(t, "runs")
+	pages := w.turnHostile()
+	b := openTab(t, fronted(t, w, admin()))
+	for _, path := range pages {
+		for _, width := range []int{1440, 320} {
+			b.look(width, "dark")
+			b.open(path)
+			b.until(`document.readyState === 'complete'`)
+			b.within(path)
+		}
+	}
+}
+
+// furnish makes add-ons, installations in several states, and a set that waits for approval.
+func (w *seed) furnish() {
+	t := w.t
+	t.Helper()
 	w.publish("web")
 	for name, description := range map[string]string{
 		"cert-manager": "Issues and renews certificates for workloads.", "prometheus": "Monitors the cluster and its workloads, with alerts.",
@@ -86,38 +176,10 @@ func TestPictures(t *testing.T) {
 	expect.Eventually(t, expect.Patience, func() error {
 		return expect.Condition(readInto(t, w, "web"), v1.ConditionReady, "True", "")
 	})
-	base, namespace := proxied(t, w, admin()), w.namespace
-	cluster, installation := "/clusters/one/"+namespace+"/pictures", "/clusters/one/"+namespace+"/installations/web"
-	for name, path := range map[string]string{
-		"overview": "/", "catalogue": "/catalogue", "addon": "/catalogue/web", "clusters": "/clusters", "cluster": cluster + "?to=1.37.0",
-		"install": cluster + "/install/web", "installation": installation, "objects": installation + "?show=objects", "values": valuesOf(installation),
-		"failing": "/clusters/one/" + namespace + "/installations/unknown", "installations": "/installations", "sets": "/sets", "set": "/sets/monitoring",
-		"catalogues": "/catalogues", "catalogue-text": "/catalogues/web", "missing": "/none", "login": "/login",
-	} {
-		for _, look := range []struct {
-			name          string
-			width, scheme int
-		}{{"light-1440", 1440, 1}, {"dark-390", 390, 0}} {
-			file := filepath.Join(folder, name+"-"+look.name+".png")
-			picture(t, chromium, base+path, file, fmt.Sprintf("--window-size=%d,1500", look.width), fmt.Sprintf("--blink-settings=preferredColorScheme=%d", look.scheme))
-		}
-	}
 }
 
 func readInto(t testing.TB, w *seed, name string) *v1.AddonInstallation {
 	found := w.named(name)
 	expect.Read(t, w, found)
 	return found
-}
-
-func picture(t testing.TB, chromium, url, file string, more ...string) {
-	t.Helper()
-	arguments := append([]string{
-		"--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--user-data-dir=" + t.TempDir(), "--timeout=8000", "--screenshot=" + file,
-	}, append(more, url)...)
-	command := exec.CommandContext(t.Context(), chromium, arguments...)
-	command.WaitDelay = time.Minute
-	if output, err := command.CombinedOutput(); err != nil {
-		t.Errorf("%s: %v: %s", url, err, output)
-	}
 }
