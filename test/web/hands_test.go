@@ -8,6 +8,10 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 // What has a name, by kinds of elements.
@@ -176,4 +180,35 @@ func mainJob(t *testing.T, name string, use func(*tab) hands) {
 	h.press("Uninstall")
 	h.fill("Enter web to confirm", "web\r")
 	b.shows("main", "not found")
+}
+
+// Red when a change that comes while a user works on a page closes details, takes typed text or a chosen row away, or moves the focus.
+func TestBrowserKeepsThePlace(t *testing.T) {
+	w := newSeed(t, "place")
+	w.publish("web")
+	made := w.named("web")
+	made.Spec.AddonRef, made.Spec.Paused = v1.AddonReference{Name: "web"}, true
+	given.Values(`{"mode":"fast"}`)(made)
+	expect.Create(t, w, made)
+	b := openTab(t, fronted(t, w, admin()))
+	k := keyboard{b}
+
+	b.open("/clusters/one/" + w.namespace + "/installations/web")
+	b.shows("#live", "Paused")
+	k.press("Uninstall")
+	k.fill("Enter web to confirm", "we")
+	expect.Change(t, w, made, func(now *v1.AddonInstallation) { now.Spec.Paused = false })
+	b.shows("#live", "Installed 2.0.0")
+	b.until(`document.activeElement.name === 'confirm' && document.activeElement.value === 'we' && document.activeElement.selectionStart === 2`)
+	b.do(chromedp.KeyEvent("b"))
+	b.until(`document.activeElement.value === 'web' && document.activeElement.closest('details').open`)
+
+	b.open("/installations")
+	b.shows("#live", "● Ready")
+	k.tick("Select web of cluster place")
+	expect.Change(t, w, made, func(now *v1.AddonInstallation) { now.Spec.Paused = true })
+	b.shows("#live", "Paused")
+	b.until(`document.activeElement.name === 'one' && document.activeElement.checked`)
+	k.press("Pause")
+	b.shows("main", "1 of 1 installation done")
 }

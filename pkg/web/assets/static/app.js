@@ -11,17 +11,17 @@
   }
 
   // A hidden page has no stream. Once it is visible, its stream begins with the event that reads the window again.
-  var kept = ''
+  var hidden = ''
   document.addEventListener('visibilitychange', function () {
     var holder = document.getElementById('stream')
     if (!holder) { return }
     if (document.hidden) {
-      kept = holder.innerHTML
+      hidden = holder.innerHTML
       sources.splice(0).forEach(function (source) { source.close() })
       htmx.swap(holder, '', { swapStyle: 'innerHTML' })
-    } else if (kept) {
-      htmx.swap(holder, kept, { swapStyle: 'innerHTML' })
-      kept = ''
+    } else if (hidden) {
+      htmx.swap(holder, hidden, { swapStyle: 'innerHTML' })
+      hidden = ''
     }
   })
 
@@ -35,18 +35,62 @@
     })
   })
 
-  // A part that is replaced keeps its open details.
+  // What a user did in a part of a page: open details, typed texts, chosen boxes, and the focus. Elements are known by the details around
+  // them, their name, and what they show.
+  function addressOf(one) {
+    var inside = one.parentElement.closest('details[id]')
+    var shown = one.type === 'checkbox' ? one.value : one.matches('input, textarea, select') ? '' : one.getAttribute('href') || one.textContent
+    return [one.tagName, inside ? inside.id : '', one.name || '', shown].join('\n')
+  }
+  function find(part, address) {
+    return Array.from(part.querySelectorAll(address.split('\n')[0])).find(function (one) { return addressOf(one) === address })
+  }
+  function keep(part) {
+    var at = document.activeElement
+    return {
+      open: Array.from(part.querySelectorAll('details[open][id]')).map(function (one) { return one.id }),
+      typed: Array.from(part.querySelectorAll('input:not([type=hidden]), textarea, select')).map(function (one) {
+        return { address: addressOf(one), value: one.value, checked: one.checked }
+      }),
+      focus: part.contains(at) ? addressOf(at) : '',
+      from: at.selectionStart, to: at.selectionEnd
+    }
+  }
+  function restore(part, was) {
+    was.open.forEach(function (id) {
+      var one = document.getElementById(id)
+      if (one) { one.open = true }
+    })
+    was.typed.forEach(function (typed) {
+      var one = find(part, typed.address)
+      if (one && one.type === 'checkbox') { one.checked = typed.checked } else if (one) { one.value = typed.value }
+    })
+    var focused = was.focus && find(part, was.focus)
+    if (was.focus && !focused) { focused = document.getElementById('main') }
+    if (focused && document.activeElement !== focused) {
+      focused.focus({ preventScroll: true })
+      if (was.from !== null && focused.setSelectionRange) { focused.setSelectionRange(was.from, was.to) }
+    }
+  }
+  var kept = {}
+  function before(event) {
+    if (event.detail.target && event.detail.target.id) { kept[event.detail.target.id] = keep(event.detail.target) }
+  }
+  function after() {
+    Object.keys(kept).forEach(function (id) {
+      var part = document.getElementById(id)
+      if (part) { restore(part, kept[id]) }
+      delete kept[id]
+    })
+  }
   document.addEventListener('htmx:beforeSwap', function (event) {
-    var open = Array.from(event.detail.target.querySelectorAll('details[open][id]')).map(function (one) { return one.id })
-    event.detail.target.addEventListener('htmx:afterSettle', function () {
-      open.forEach(function (id) {
-        var one = document.getElementById(id)
-        if (one) { one.open = true }
-      })
-    }, { once: true })
+    before(event)
     // Refusals are pages too, and say what to do.
     if (event.detail.xhr.status >= 400 && event.detail.xhr.status !== 401) { event.detail.shouldSwap = true }
   })
+  document.addEventListener('htmx:oobBeforeSwap', before)
+  document.addEventListener('htmx:oobAfterSwap', after)
+  document.addEventListener('htmx:afterSettle', after)
 
   document.addEventListener('change', function (event) {
     if (event.target.matches('[data-all]')) {
