@@ -180,6 +180,7 @@ func (s *seed) addInstallations(ctx context.Context) error {
 	if err := errors.Join(
 		metrics.Registry.Register(addoninstallation.NewCensus(s.GetClient(), s.Elected())),
 		metrics.Registry.Register(addoninstallation.NewAddonCensus(s.GetClient(), s.Elected())),
+		metrics.Registry.Register(addoninstallation.NewUpdateCensus(s.GetClient(), s.Elected())),
 		metrics.Registry.Register(addoninstallation.NewAccessCensus(s.GetClient(), s.Elected())),
 		metrics.Registry.Register(addoninstallation.NewFirstEnd(s.GetClient(), s.Elected())),
 	); err != nil {

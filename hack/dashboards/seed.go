@@ -21,6 +21,10 @@ func installations() row {
 			[]query{{"topk(20, sum by (addon, state) (trellis_addon_installations{}))", "{{addon}} {{state}}"}},
 		},
 		{
+			"Updates", "short", "Installations that could move to a newer version, by add-on and version: the twenty most frequent pairs.",
+			[]query{{"topk(20, sum by (addon, version) (trellis_available_updates{}))", "{{addon}} {{version}}"}},
+		},
+		{
 			"From change to applied", "s", "Median and 90th percentile of the time from a change until it is completely applied.",
 			[]query{
 				{"histogram_quantile(0.5, sum by (le) (rate(trellis_installation_delay_seconds_bucket{}[$__rate_interval])))", "half"},

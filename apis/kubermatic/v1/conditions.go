@@ -385,6 +385,8 @@ const (
 	EventLeft = "Left"
 	// EventApplied: objects were written to the user cluster.
 	EventApplied = "Applied"
+	// EventUpdateAvailable: a newer version than the installed or requested one fits the cluster; once for each newer version.
+	EventUpdateAvailable = "UpdateAvailable"
 	// EventOrderGivenUp: an installation was applied, or removed, although installations that precede it are not ready, or not gone.
 	EventOrderGivenUp = "OrderGivenUp"
 	// EventAdopted: an existing Helm release is adopted.

@@ -82,6 +82,8 @@ type valuesFacts struct {
 type renderFacts struct {
 	// chart is the metadata of a Helm chart; nil for other methods, and if nothing was rendered.
 	chart *render.Chart
+	// update is a newer version that fits, if the status does not have it yet.
+	update string
 	// finalized are the objects whose finalizers were removed; nil if nothing was rendered.
 	finalized []string
 }

@@ -2,6 +2,7 @@ package addoninstallation
 
 import (
 	"context"
+	"regexp"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -111,6 +112,23 @@ func NewAddonCensus(installations client.Reader, leads <-chan struct{}) *loop.Ce
 			}
 			state, _ := conditions.StateOf(one.Status.Conditions)
 			count(addon, string(state))
+		})
+	})
+}
+
+// versionName matches a semantic version.
+var versionName = regexp.MustCompile(`^v?[0-9][0-9A-Za-z.+-]{0,63}$`)
+
+// NewUpdateCensus counts the installations that could move to a newer version, by applied add-on and newer version.
+func NewUpdateCensus(installations client.Reader, leads <-chan struct{}) *loop.Census {
+	description := prometheus.NewDesc("trellis_available_updates",
+		"AddonInstallations for which a newer version fits, by the applied add-on and that version.", []string{"addon", "version"}, nil)
+	addons, versions := text.NewWords(mostAddons, text.ObjectName), text.NewWords(mostAddons, versionName)
+	return loop.NewLabelledCensus(description, leads, func(ctx context.Context, count func(first, second string)) error {
+		return eachOf(ctx, installations, func(one *kubermaticv1.AddonInstallation) {
+			if last, update := one.Status.LastApplied, one.Status.AvailableUpdate; update != "" && last != nil {
+				count(addons.Label(last.Addon), versions.Label(update))
+			}
 		})
 	})
 }

@@ -68,10 +68,11 @@ func TestInstallationsAreCounted(t *testing.T) {
 	leads := make(chan struct{})
 	close(leads)
 	registry, mine := prometheus.NewPedanticRegistry(), client.NewNamespacedClient(w.seed, w.namespace)
-	registry.MustRegister(addoninstallation.NewCensus(mine, leads), addoninstallation.NewAddonCensus(mine, leads))
+	registry.MustRegister(addoninstallation.NewCensus(mine, leads), addoninstallation.NewAddonCensus(mine, leads),
+		addoninstallation.NewUpdateCensus(mine, leads))
 	if diff := cmp.Diff([]string{
 		"addon_installations  failing 1", "addon_installations counted ready 1",
-		"installations AddonUnknown failing 1", "installations Ready ready 1",
+		"available_updates counted 1.1.0 1", "installations AddonUnknown failing 1", "installations Ready ready 1",
 	}, figuresOf(t, registry)); diff != "" {
 		t.Errorf("figures (-want +got):\n%s", diff)
 	}

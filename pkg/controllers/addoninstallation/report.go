@@ -70,9 +70,13 @@ func (r *Reconciler) reportChanges(ctx context.Context, f *facts) {
 	}
 }
 
-// reportReady reports, after the status is written, why an installation is not ready, and when it is ready again. It
-// reports the reason again after an apply, so that readers of events do not take the applied version for a healthy one.
+// reportReady reports, after the status is written, that an update is available, why an installation is not ready, and when it is ready
+// again. It reports the reason again after an apply, so that readers of events do not take the applied version for a healthy one.
 func (r *Reconciler) reportReady(ctx context.Context, f *facts) {
+	if f.update != "" {
+		r.report(ctx, f, occasion{corev1.EventTypeNormal, kubermaticv1.EventUpdateAvailable, "Resolve"},
+			fmt.Sprintf("version %s of add-on %s is available; requested is %s", f.update, f.installation.Spec.AddonRef.Name, f.selected.target))
+	}
 	if f.run.Applied != nil {
 		f.memory.reported = conditions.Reported{}
 	}

@@ -106,6 +106,9 @@ func projectSelected(f *facts) {
 		state.Cluster = f.identity
 	}
 	if f.selected != nil {
+		if f.selected.availableUpdate != state.AvailableUpdate {
+			f.update = f.selected.availableUpdate
+		}
 		state.Target, state.AvailableUpdate = f.selected.target, f.selected.availableUpdate
 	}
 	release := f.run.Release
