@@ -217,3 +217,24 @@ metadata: {name: 'stuck-{{ .Variables.version }}'}
 spec:
   template: {spec: {restartPolicy: Never, nodeSelector: {no: where}, containers: [{name: once, image: "example.com/once:1"}]}}
 `
+
+// TestANewerVersionIsReportedOnce fails if a newer version that fits is not reported, if it is reported again by a later reconciliation or a
+// restart, or if a version is reported that does not fit.
+func TestANewerVersionIsReportedOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	stop := w.startUntil()
+	first, second, third := w.version(offered{version: "1.0.0"}), w.version(offered{version: "1.1.0"}), w.version(offered{version: "2.0.0"})
+	third.Constraints.K8sVersion = ">= 9"
+	w.publishVersions("newer", kubermaticv1.CatalogueCustom, []kubermaticv1.AddonVersion{first, second, third})
+	object := w.install("newer", "1.0.0")
+	w.ready(object)
+	w.expectEvent(kubermaticv1.EventUpdateAvailable, object, "1.1.0", "1.0.0")
+	w.tryAgain(object, 3)
+	stop()
+	w.start()
+	w.tryAgain(object, 2)
+	w.want(object, "1.1.0")
+	w.expectVersion(object, "1.1.0")
+	w.expectEvents(object, "Normal UpdateAvailable", "Normal Applied", "Normal Applied")
+}
