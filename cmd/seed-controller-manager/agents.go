@@ -158,14 +158,14 @@ func checkAuthorities(read []byte) error {
 			break
 		}
 		if block.Type != "CERTIFICATE" {
-			return fmt.Errorf("has a block of type %q, and only certificates may be in it", block.Type)
+			return fmt.Errorf("contains a block of type %q: only certificates are allowed", block.Type)
 		}
 		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
 			return fmt.Errorf("has a certificate that can't be read: %w", err)
 		}
 	}
 	if found == 0 {
-		return errors.New("has no certificate in PEM")
+		return errors.New("contains no PEM certificate")
 	}
 	return nil
 }

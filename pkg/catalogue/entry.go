@@ -67,7 +67,7 @@ func (e *MalformedError) Error() string {
 // *MalformedError.
 func NewEntry(merged *v1.AddonCatalogue) (*Entry, error) {
 	if len(merged.Spec.Addons) != 1 {
-		return nil, &MalformedError{merged.Name, fmt.Sprintf("it has %d add-ons, and must have one", len(merged.Spec.Addons))}
+		return nil, &MalformedError{merged.Name, fmt.Sprintf("it has %d add-ons, but must have exactly one", len(merged.Spec.Addons))}
 	}
 	origins, err := ReadOrigins(merged)
 	if err != nil {

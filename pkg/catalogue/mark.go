@@ -56,7 +56,7 @@ func IsMarked(key []byte, merged *v1.AddonCatalogue) bool {
 // digests in annotations. Errors: *MalformedError.
 func ContentDigest(merged *v1.AddonCatalogue) (string, error) {
 	if len(merged.Spec.Addons) != 1 {
-		return "", &MalformedError{merged.Name, fmt.Sprintf("it has %d add-ons, and must have one", len(merged.Spec.Addons))}
+		return "", &MalformedError{merged.Name, fmt.Sprintf("it has %d add-ons, but must have exactly one", len(merged.Spec.Addons))}
 	}
 	origins, err := ReadOrigins(merged)
 	if err != nil {

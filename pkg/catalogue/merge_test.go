@@ -295,7 +295,7 @@ func TestValidateNamesPlaceAndMend(t *testing.T) {
 			v.Source = &v1.Source{Docker: &v1.ImageSource{Image: "loki@sha256:" + strings.Repeat("a", 64)}}
 		}), nil},
 		{"no template", whole(func(v *v1.AddonVersion) { v.Template = nil }),
-			[]string{place + `source: template and source belong together: set both, source beside template and not below it`}},
+			[]string{place + `source: set both template and source, next to each other: source is not a field of template`}},
 		{"a chart as go-template", whole(func(v *v1.AddonVersion) { v.Template.Method = v1.MethodGoTemplate }),
 			[]string{`addon "loki" version "1.0.0": source.helm: a chart from a repository needs template.method helm`}},
 		{"secrets of the cluster for a Custom catalogue", whole(func(v *v1.AddonVersion) { v.Template.ClusterSecrets = true }),

@@ -131,7 +131,7 @@ func (p *addonProblems) checkVersion(version *sourceVersion) {
 func (p *addonProblems) checkTemplate(version *v1.AddonVersion) {
 	name := version.Version
 	if (version.Template == nil) != (version.Source == nil) {
-		p.add(name, "source", "template and source belong together: set both, source beside template and not below it")
+		p.add(name, "source", "set both template and source, next to each other: source is not a field of template")
 	}
 	if version.Source != nil && version.Source.Kind() == nil {
 		p.add(name, "source", "set exactly one of "+v1.SourceKinds)
@@ -152,7 +152,7 @@ func (p *addonProblems) checkMethod(version *v1.AddonVersion) {
 		p.add(name, "source.helm", "a chart from a repository needs template.method helm")
 	}
 	if !method.HasRelease && version.Template.Helm != nil {
-		p.add(name, "template.helm", "it needs method helm: remove it")
+		p.add(name, "template.helm", "it is allowed only with method helm: remove it")
 	}
 	if version.Template.ClusterSecrets && p.kind != v1.CatalogueCore {
 		p.add(name, "template.clusterSecrets", "only Core catalogues may set it: remove it")

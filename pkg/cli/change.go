@@ -64,7 +64,8 @@ func CheckOwned(one *v1.AddonInstallation, doing string) error {
 	set := one.Labels[v1.LabelSet]
 	switch {
 	case one.Spec.CoreAddon:
-		return Fail(ExitRefused, "an admin of the seed changes ConfigMap custom-core-addons, the Core catalogue, or the setting of the Cluster",
+		return Fail(ExitRefused, "ask an admin of the seed to change ConfigMap custom-core-addons, the Core catalogue, or the setting of "+
+			"the Cluster",
 			"installation %q can't be %s: it is a core add-on of its cluster", one.Name, doing)
 	case set != "":
 		return Fail(ExitRefused, "change the set, or the clusters that it selects, on the master",
@@ -112,7 +113,7 @@ func (t *Tool) Patch(ctx context.Context, with *Platform, object client.Object, 
 // Changed explains a conflict with another writer; other errors stay as they are.
 func Changed(err error) error {
 	if apierrors.IsConflict(err) {
-		return Fail(ExitFailed, "run the command again", "another client changed the object meanwhile: %w", err)
+		return Fail(ExitFailed, "run the command again", "another client changed the object in the meantime: %w", err)
 	}
 	return err
 }

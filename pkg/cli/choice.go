@@ -33,7 +33,7 @@ func ParseDemand(argument string) (Demand, error) {
 		return Demand{}, err
 	}
 	if hasVersion && version == "" {
-		return Demand{}, Fail(ExitUsage, "write it like prometheus@1.2.0 or prometheus@1.x", "no version is after the \"@\"")
+		return Demand{}, Fail(ExitUsage, "write it like prometheus@1.2.0 or prometheus@1.x", "there is no version after the \"@\"")
 	}
 	return Demand{Addon: addon, Version: version}, CheckVersion(version)
 }
@@ -186,7 +186,7 @@ func (t *Tool) Installation(ctx context.Context, seed *Platform, name string) (*
 func (t *Tool) Named(ctx context.Context, seed *Platform, name string) (*v1.AddonInstallation, error) {
 	one, err := t.Installation(ctx, seed, name)
 	if err == nil && one.Name != name && one.Name != ClusterOf(one).NameOf(name) {
-		return nil, Fail(ExitNotFound, fmt.Sprintf("is %q meant?", one.Name), "namespace %q has no installation %q of this cluster",
+		return nil, Fail(ExitNotFound, fmt.Sprintf("did you mean %q?", one.Name), "namespace %q has no installation %q of this cluster",
 			one.Namespace, name)
 	}
 	return one, err

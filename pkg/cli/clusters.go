@@ -76,7 +76,7 @@ func (c *Clusters) check() error {
 		c.Addons = append(c.Addons, one)
 	}
 	if len(c.Addons) == 0 {
-		return Fail(ExitUsage, "name add-ons by --names", "no add-on is named")
+		return Fail(ExitUsage, "name add-ons with --names", "no add-on is named")
 	}
 	for at, name := range c.Names {
 		if name == "" || slices.Contains(c.Names[:at], name) {
@@ -134,7 +134,7 @@ func (c *Clusters) Set(ctx context.Context, master *Platform, namespace string, 
 		return nil, false, err
 	case len(set.Spec.Addons) != 1 || set.Spec.Addons[0].AddonRef.Name != name,
 		!equality.Semantic.DeepEqual(set.Spec.ClusterSelector, selector):
-		return nil, false, Fail(ExitRefused, "edit or delete the set by kubectl",
+		return nil, false, Fail(ExitRefused, "edit or delete the set with kubectl",
 			"AddonSet %q in namespace %q has other add-ons too, or selects other clusters than these flags", set.Name, namespace)
 	}
 	return set, true, nil

@@ -24,7 +24,7 @@ func (c *Consent) Check(t *Tool) error {
 	if c.yes || t.Asks {
 		return nil
 	}
-	return Fail(ExitRefused, "add --yes", "nothing was changed, since there is no terminal to ask on")
+	return Fail(ExitRefused, "add --yes", "nothing was changed, since there is no terminal to ask for a confirmation")
 }
 
 // Asks says whether the caller is asked before a verb writes.

@@ -35,7 +35,7 @@ func (g *Given) IsEmpty() bool { return len(g.files)+len(g.set)+len(g.texts) == 
 // CheckInput refuses to read values and an answer from the same input. Errors: ExitUsage.
 func (g *Given) CheckInput(c *Consent) error {
 	if slices.Contains(g.files, "-") && !c.yes {
-		return Fail(ExitUsage, "add --yes", "standard input has the values, so it can't also have the answer to the question")
+		return Fail(ExitUsage, "add --yes", "standard input is used for the values, so the command can't read a confirmation from it")
 	}
 	return nil
 }
@@ -76,14 +76,14 @@ func (t *Tool) valuesIn(file string) (map[string]any, error) {
 	if file != "-" {
 		opened, err := os.Open(file)
 		if err != nil {
-			return nil, &Error{Code: ExitUsage, Hint: "name a file with values by --values", Err: err}
+			return nil, &Error{Code: ExitUsage, Hint: "name a file with values with --values", Err: err}
 		}
 		defer opened.Close()
 		from, name = opened, fmt.Sprintf("%q", file)
 	}
 	content, err := io.ReadAll(io.LimitReader(from, values.MaxBytes+1))
 	if err != nil {
-		return nil, &Error{Code: ExitUsage, Hint: "name a file with values by --values", Err: err}
+		return nil, &Error{Code: ExitUsage, Hint: "name a file with values with --values", Err: err}
 	}
 	if len(content) > values.MaxBytes {
 		return nil, Fail(ExitUsage, fmt.Sprintf("values have at most %d KiB", values.MaxBytes>>10), "%s is too large", name)

@@ -14,7 +14,7 @@ import (
 // platformNamespace is that of the charts, unless the caller names another.
 const platformNamespace = "kubermatic"
 
-const masterHint = "choose the context of the master by --context, and its platform namespace by --namespace"
+const masterHint = "choose the context of the master with --context, and its platform namespace with --namespace"
 
 // Master connects to the context's API server, which has to be that of the master, and returns the platform namespace:
 // that of --namespace, or the charts' default. A seed is a master too if it counts the installations of seeds.

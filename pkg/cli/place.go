@@ -27,7 +27,7 @@ const pageSize = 500
 const kkpPrefix = "cluster-"
 
 // clusterHint says how to name a cluster.
-const clusterHint = "name one by --cluster; `kubectl addons list -A` shows those with installations"
+const clusterHint = "name one with --cluster; `kubectl addons list -A` shows those with installations"
 
 // NamesCluster says whether the caller gave --cluster.
 func (t *Tool) NamesCluster() bool { return t.cluster != "" }
@@ -144,13 +144,13 @@ func nearest(name string, known []string) string {
 	known = slices.Compact(known)
 	for _, one := range known {
 		if values.IsSlip(name, one) {
-			return fmt.Sprintf("is %q meant?", one)
+			return fmt.Sprintf("did you mean %q?", one)
 		}
 	}
 	if len(known) == 0 {
 		return "none has one"
 	}
-	return "there are " + text.Names(known, 5)
+	return "the known names are " + text.Names(known, 5)
 }
 
 // Listing says which objects Each lists.

@@ -98,7 +98,7 @@ func (t *Tool) UserCluster(ctx context.Context, kubeconfig string) (*Platform, e
 	flags.KubeConfig = &kubeconfig
 	config, err := flags.ToRESTConfig()
 	if err != nil {
-		return nil, &Error{Code: ExitUsage, Hint: "name the kubeconfig of the user cluster by --user-kubeconfig", Err: err}
+		return nil, &Error{Code: ExitUsage, Hint: "name the kubeconfig of the user cluster with --user-kubeconfig", Err: err}
 	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return limited{next} })
 	return t.connect(ctx, config)
@@ -152,7 +152,7 @@ func (p *Platform) find(ctx context.Context, config *rest.Config) error {
 	case apierrors.IsNotFound(err):
 		return nil
 	case isUnreachable(err):
-		return &Error{Code: ExitUnreachable, Hint: "check the context, or choose another by --context", Err: err}
+		return &Error{Code: ExitUnreachable, Hint: "check the context, or choose another with --context", Err: err}
 	case err != nil:
 		return err
 	}
@@ -177,7 +177,8 @@ func (t *Tool) Seed(ctx context.Context) (*Platform, error) {
 	case found.IsSeed:
 		return found, nil
 	case found.IsMaster:
-		return nil, Fail(ExitContext, "choose the context of a seed by --context", "%s is a master, and installations are on seeds", found.Server)
+		return nil, Fail(ExitContext, "choose the context of a seed with --context",
+			"%s is a master, and installations are on seeds", found.Server)
 	}
 	return nil, neither(found, "seed")
 }
@@ -192,7 +193,7 @@ func (t *Tool) WithSets(ctx context.Context) (*Platform, error) {
 }
 
 func neither(found *Platform, wanted string) error {
-	hint := "choose the context of a " + wanted + " by --context"
+	hint := "choose the context of a " + wanted + " with --context"
 	return Fail(ExitContext, hint, "%s has no add-ons: it is neither a master nor a seed", found.Server)
 }
 

@@ -45,7 +45,7 @@ func (w *Wait) Ready(ctx context.Context, t *Tool, seed *Platform, from *v1.Addo
 	var version string
 	err := w.until(ctx, t, seed, from, goal{"Ready", func(now *v1.AddonInstallation) (bool, error) {
 		if now == nil || now.DeletionTimestamp != nil && from.DeletionTimestamp == nil {
-			return false, Fail(ExitNo, "", "installation %q was deleted meanwhile", from.Name)
+			return false, Fail(ExitNo, "", "installation %q was deleted in the meantime", from.Name)
 		}
 		ready := meta.FindStatusCondition(now.Status.Conditions, v1.ConditionReady)
 		version = now.Status.Version

@@ -26,7 +26,7 @@ func (e *MarksError) Error() string {
 	if e.IsKey {
 		what = "a key below " + strconv.Quote(e.Path)
 	}
-	return what + ` holds template marks ("{{", or "{" at its end), which are not allowed in values of an installation that gets ` +
+	return what + ` contains template marks ("{{", or "{" at its end), which are not allowed in values of an installation that gets ` +
 		"secrets of the cluster or of the platform; the author of the catalogue may put such text into the version's values"
 }
 

@@ -66,7 +66,7 @@ func (p *pathParser) key() error {
 		case '.', '[':
 			return p.endKey(key.String())
 		case ']':
-			return p.problem("has a bracket that closes nothing")
+			return p.problem("has a closing bracket without an opening bracket")
 		case '\\':
 			if p.at++; p.at == len(p.text) {
 				return p.problem("ends with a backslash")

@@ -85,7 +85,7 @@ func (s *unknownSearch) report(path Path, node *schemaNode) {
 	}
 	if similar != "" {
 		meant := append(slices.Clone(path[:len(path)-1]), Step{Key: similar})
-		message += fmt.Sprintf(": is %q meant?", text.Cut(meant.String(), maxKeyShown))
+		message += fmt.Sprintf(": did you mean %q?", text.Cut(meant.String(), maxKeyShown))
 	}
 	s.reported = append(s.reported, message)
 }
@@ -109,7 +109,7 @@ func UnknownAddon(name string, known []string) string {
 	message := fmt.Sprintf("no catalogue has add-on %q", name)
 	search := unknownSearch{remaining: maxComparisons}
 	if similar := search.similar(name, known); similar != "" {
-		message += fmt.Sprintf(": is %q meant?", similar)
+		message += fmt.Sprintf(": did you mean %q?", similar)
 	}
 	return message
 }

@@ -24,22 +24,22 @@ func TestUnknownKeys(t *testing.T) {
 		{"all are known", `{owner: x, spec: {replicas: 1, paused: true}, image: {tag: "2", other: 1}, ports: [{number: 1}, {x: 1}]}`, nil, nil},
 		{
 			"a misspelt field", `{ower: x}`,
-			[]string{fmt.Sprintf(neither, "ower") + `: is "owner" meant?`}, []string{`key "ower" is not in the form: is "owner" meant?`},
+			[]string{fmt.Sprintf(neither, "ower") + `: did you mean "owner"?`}, []string{`key "ower" is not in the form: did you mean "owner"?`},
 		},
 		{
 			"another case", `{Owner: x}`,
-			[]string{fmt.Sprintf(neither, "Owner") + `: is "owner" meant?`}, []string{`key "Owner" is not in the form: is "owner" meant?`},
+			[]string{fmt.Sprintf(neither, "Owner") + `: did you mean "owner"?`}, []string{`key "Owner" is not in the form: did you mean "owner"?`},
 		},
 		{
 			"two letters in a long one, further down", `{spec: {relpicsa: 1}}`,
-			[]string{fmt.Sprintf(neither, "spec.relpicsa") + `: is "spec.replicas" meant?`},
-			[]string{`key "spec.relpicsa" is not in the form: is "spec.replicas" meant?`},
+			[]string{fmt.Sprintf(neither, "spec.relpicsa") + `: did you mean "spec.replicas"?`},
+			[]string{`key "spec.relpicsa" is not in the form: did you mean "spec.replicas"?`},
 		},
 		{"nothing like any field", `{tolerations: []}`, []string{fmt.Sprintf(neither, "tolerations")}, nil},
 		{
 			"in a list", `{ports: [{nubmer: 1}]}`,
-			[]string{fmt.Sprintf(neither, "ports[0].nubmer") + `: is "ports[0].number" meant?`},
-			[]string{`key "ports[0].nubmer" is not in the form: is "ports[0].number" meant?`},
+			[]string{fmt.Sprintf(neither, "ports[0].nubmer") + `: did you mean "ports[0].number"?`},
+			[]string{`key "ports[0].nubmer" is not in the form: did you mean "ports[0].number"?`},
 		},
 		{"a dot in a key", `{"a.b": 1}`, []string{`key "a\\.b" is neither in the form nor in the catalogue's values`}, nil},
 		{

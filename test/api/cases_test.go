@@ -161,7 +161,7 @@ var versionRules = []rule{
 	},
 	{
 		at:   "spec.addons[].versions[]",
-		kind: "cel: template and source belong together: set both, source beside template and not below it",
+		kind: "cel: set both template and source, next to each other: source is not a field of template",
 		why:  "a version has content or, in an available catalogue, has none",
 		good: edits{versionPath + "template": "", versionPath + "source": ""}, bad: edits{versionPath + "source": ""},
 	},

@@ -41,7 +41,7 @@ func TestEnableAndDisableInAFewClusters(t *testing.T) {
 	if got := shell.run(append(call, "--yes")...).works(t); strings.Count(got.out, "unchanged") != 4 {
 		t.Errorf("a second call: %q", got.out)
 	}
-	shell.run("enable", "--names", "promethus", "--clusters", "east", "-y").fails(t, cli.ExitNotFound, `is "prometheus" meant?`)
+	shell.run("enable", "--names", "promethus", "--clusters", "east", "-y").fails(t, cli.ExitNotFound, `did you mean "prometheus"?`)
 	shell.run("enable", "--names", "podinfo", "--clusters", "eats", "-y").fails(t, cli.ExitNotFound, "eats")
 	shell.run("enable", "--names", "podinfo", "--clusters", "east", "--selector", "a=b", "-y").fails(t, cli.ExitUsage, "selector")
 	shell.run("enable", "--names", "podinfo", "-y").fails(t, cli.ExitUsage, "clusters")
@@ -161,7 +161,7 @@ func TestUninstallFromAllClusters(t *testing.T) {
 	shell := on(t, "seed")
 	call := []string{"uninstall", "everywhere", "--all-clusters"}
 	shell.run(call...).fails(t, cli.ExitRefused, "--yes")
-	shell.run("uninstall", "everwhere", "--all-clusters", "-y").fails(t, cli.ExitNotFound, `is "everywhere" meant?`)
+	shell.run("uninstall", "everwhere", "--all-clusters", "-y").fails(t, cli.ExitNotFound, `did you mean "everywhere"?`)
 	got := shell.answering("y\n").run(call...).works(t)
 	golden.Match(t, "testdata/uninstall-everywhere.txt", got.out+got.err)
 	for _, name := range []string{"core", "other"} {

@@ -35,7 +35,7 @@ func TestWrongCallsAreRefusedInOneLine(t *testing.T) {
 		{"an unknown format", []string{"list", "-o", "tabel"}, cli.ExitUsage, `"tabel"`},
 		{"a broken path", []string{"list", "-o", "jsonpath={.items[}"}, cli.ExitUsage, "kubectl explain"},
 		{"an unknown state", []string{"list", "--state", "Bad"}, cli.ExitUsage, "Ready, UnderWay"},
-		{"a misspelt cluster", []string{"list", "--cluster", "refusin"}, cli.ExitNotFound, `is "refusing" meant?`},
+		{"a misspelt cluster", []string{"list", "--cluster", "refusin"}, cli.ExitNotFound, `did you mean "refusing"?`},
 		{"no cluster", []string{"available"}, cli.ExitUsage, "--cluster"},
 		{"a cluster and all", []string{"list", "-A", "--cluster", "refusing"}, cli.ExitUsage, "exclude each other"},
 		{"a context that does not exist", []string{"list", "--context", "none"}, cli.ExitUsage, `"none"`},

@@ -57,7 +57,7 @@ func TestStatusShowsConditionsAndWhatToDo(t *testing.T) {
 			t.Errorf("the line %q is longer than the terminal", line)
 		}
 	}
-	shell.run("status", "podinf", "--cluster", "sick").fails(t, cli.ExitNotFound, `is "podinfo" meant?`)
+	shell.run("status", "podinf", "--cluster", "sick").fails(t, cli.ExitNotFound, `did you mean "podinfo"?`)
 	shell.run("status", "podinfo").fails(t, cli.ExitUsage, "--cluster")
 }
 
@@ -226,8 +226,8 @@ func TestShowAndWhyExplainAnAddon(t *testing.T) {
 	if got.out != "true 1.2.0" {
 		t.Errorf("why: %q", got.out)
 	}
-	shell.run("why", "promethues", "--cluster", "curious").fails(t, cli.ExitNotFound, `is "prometheus" meant?`)
-	shell.run("show", "promethues", "--platform-namespace", "platform").fails(t, cli.ExitNotFound, `is "prometheus" meant?`)
+	shell.run("why", "promethues", "--cluster", "curious").fails(t, cli.ExitNotFound, `did you mean "prometheus"?`)
+	shell.run("show", "promethues", "--platform-namespace", "platform").fails(t, cli.ExitNotFound, `did you mean "prometheus"?`)
 }
 
 // Red when a group, a pending change or a failing cluster is not shown.
@@ -260,5 +260,5 @@ func TestSetsAreShown(t *testing.T) {
 	shell := on(t, "seed")
 	golden.Match(t, "testdata/sets.txt", shell.run("set", "list", "-n", "sets").works(t).out)
 	golden.Match(t, "testdata/set.txt", shell.run("set", "show", "monitoring", "-n", "sets").works(t).out)
-	shell.run("set", "show", "monitorin", "-n", "sets").fails(t, cli.ExitNotFound, `is "monitoring" meant?`)
+	shell.run("set", "show", "monitorin", "-n", "sets").fails(t, cli.ExitNotFound, `did you mean "monitoring"?`)
 }

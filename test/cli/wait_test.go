@@ -182,7 +182,7 @@ func TestSetsAreApprovedAndPaused(t *testing.T) {
 		}}
 		set.Status.Pending = []v1.PendingChange{{Item: "prometheus", Change: v1.ChangeUpdate, From: "1.1.0", To: "1.2.0", Clusters: 2}}
 	})
-	shell.run("set", "approve", "monitorin", "--yes").fails(t, cli.ExitNotFound, `is "monitoring" meant?`)
+	shell.run("set", "approve", "monitorin", "--yes").fails(t, cli.ExitNotFound, `did you mean "monitoring"?`)
 	shell.run("set", "approve", "copied", "--yes").fails(t, cli.ExitContext, "copy")
 	shell.run("set", "approve", "monitoring", "--group", "late", "--yes").fails(t, cli.ExitNotFound, "canary, early")
 	shell.run("set", "approve", "monitoring", "--removal", "--yes").fails(t, cli.ExitNo, "no removal")

@@ -148,7 +148,7 @@ func TestInstallRefusesInOneLine(t *testing.T) {
 		code      int
 		says      string
 	}{
-		{"a misspelt add-on", []string{"promethus"}, cli.ExitNotFound, `is "prometheus" meant?`},
+		{"a misspelt add-on", []string{"promethus"}, cli.ExitNotFound, `did you mean "prometheus"?`},
 		{"an add-on that does not fit", []string{"cilium"}, cli.ExitNo, "core add-ons are not offered"},
 		{"a version that does not fit", []string{"prometheus@3.0.0"}, cli.ExitNo, "needs Kubernetes >= 1.38"},
 		{"a range that does not fit", []string{"prometheus@>=3"}, cli.ExitNo, `version "3.0.0" of add-on "prometheus" does not fit`},
@@ -263,7 +263,7 @@ func TestUpgradeChangesWhatItShows(t *testing.T) {
 	shell.run(upgrade("--version", "1.3.0", "--yes")...).fails(t, cli.ExitNotFound, "it has 2.0.0")
 	shell.run(upgrade("--version", "3.0.0", "--yes")...).fails(t, cli.ExitNo, "needs Kubernetes >= 1.38")
 	shell.run(upgrade("--version", "9.9", "--reset-values", "--reuse-values", "--yes")...).fails(t, cli.ExitUsage, "reset-values")
-	shell.run("upgrade", "prometheu", "--cluster", "upgrade", "--version", "2.0.0", "--yes").fails(t, cli.ExitNotFound, `is "prometheus" meant?`)
+	shell.run("upgrade", "prometheu", "--cluster", "upgrade", "--version", "2.0.0", "--yes").fails(t, cli.ExitNotFound, `did you mean "prometheus"?`)
 
 	expect.ChangeStatus(t, seed, now, func(now *v1.AddonInstallation) { now.Status.Version = "1.2.0" })
 	shell.run(upgrade("--version", "1.1.0", "--yes")...).fails(t, cli.ExitRefused, "--allow-downgrade")

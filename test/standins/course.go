@@ -56,7 +56,7 @@ func (c *course) follow(installation *v1.AddonInstallation, act Act, now time.Ti
 		setReady(installation, metav1.ConditionUnknown, v1.ReasonClusterUnreachable, notAnswering)
 		return 0
 	case installation.Spec.Paused:
-		setReady(installation, metav1.ConditionFalse, v1.ReasonPaused, "the installation is paused: set spec.paused to false to go on")
+		setReady(installation, metav1.ConditionFalse, v1.ReasonPaused, "the installation is paused: set spec.paused to false to continue")
 		return 0
 	case act.Fate == Waits:
 		setReady(installation, metav1.ConditionFalse, act.Reason, "it waits, by the script")

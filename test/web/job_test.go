@@ -99,7 +99,7 @@ func TestTheMainJobWithoutScripts(t *testing.T) {
 		if refused.status != http.StatusConflict {
 			return &dataError{map[string]string{"page": refused.text()}}
 		}
-		refused.has(http.StatusConflict, "Changed meanwhile", "replicas: 5", "replicas: 3")
+		refused.has(http.StatusConflict, "Changed in the meantime", "replicas: 5", "replicas: 3")
 		return nil
 	})
 	w.settingsAre(map[string]string{"replicas": "5", "mode": "fast"})
@@ -124,7 +124,7 @@ func TestTheMainJobWithoutScripts(t *testing.T) {
 	paused := b.eventually(path, "Paused", "Resume")
 	action, values = paused.form("Resume")
 	b.post(action, values).has(http.StatusOK)
-	b.post(action, values).has(http.StatusConflict, "Changed meanwhile")
+	b.post(action, values).has(http.StatusConflict, "Changed in the meantime")
 
 	// Uninstalled, after the name is confirmed.
 	last := b.eventually(path, "web ● Ready")

@@ -241,7 +241,7 @@ type Addon struct {
 
 // AddonVersion is one version of an add-on: its source, how it is rendered, which clusters it fits.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.template) == has(self.source)",message="template and source belong together: set both, source beside template and not below it"
+// +kubebuilder:validation:XValidation:rule="has(self.template) == has(self.source)",message="set both template and source, next to each other: source is not a field of template"
 // +kubebuilder:validation:XValidation:rule="!has(self.source) || !has(self.source.helm) || !has(self.template) || self.template.method == 'helm'",message="source.helm needs template.method helm"
 type AddonVersion struct {
 	// version is the version's name; compared as a semantic version if it is one.

@@ -173,7 +173,7 @@ const (
 	ReasonFetchFailed = "FetchFailed"
 	// ReasonArtifactNotFound: the source has no such ref, tag, digest, path, chart or version, or the Secret is missing.
 	ReasonArtifactNotFound = "ArtifactNotFound"
-	// ReasonArtifactRefused: the content breaks a limit or a rule; the message names the limit or rule.
+	// ReasonArtifactRefused: the content exceeds a limit or breaks a rule; the message names the limit or rule.
 	ReasonArtifactRefused = "ArtifactRefused"
 	// ReasonSourceNotServed: the source is of a kind that this release does not know.
 	ReasonSourceNotServed = "SourceNotServed"
@@ -246,7 +246,7 @@ const (
 	// ReasonRolledBack: an atomic upgrade failed and was rolled back to the last healthy version.
 	ReasonRolledBack = "RolledBack"
 	// ReasonAnnotationInvalid: an annotation of the installation is invalid; the message says what to write instead. Installed objects
-	// are reconciled meanwhile.
+	// are still reconciled.
 	ReasonAnnotationInvalid = "AnnotationInvalid"
 	// ReasonReleaseNameTaken: another installation, or another client of the user cluster, has a Helm release of the name.
 	ReasonReleaseNameTaken = "ReleaseNameTaken"
@@ -413,7 +413,7 @@ const (
 	EventNamespaceKept = "NamespaceKept"
 	// EventJobKept: a Job ended, and the user cluster refuses its ttlSecondsAfterFinished, so the Job is not deleted.
 	EventJobKept = "JobKept"
-	// EventNonDeterministic: a second rendering of equal inputs differed; the objects of the first rendering stay.
+	// EventNonDeterministic: a second rendering of the same inputs differed; the objects of the first rendering stay.
 	EventNonDeterministic = "NonDeterministic"
 	// EventDeletionBlocked: a core installation, or the namespace of an existing cluster, is being deleted.
 	EventDeletionBlocked = "DeletionBlocked"
@@ -472,7 +472,7 @@ const (
 	// ReasonNoEvidence: no cluster of a group has the revision yet, so nothing shows that it works; the next group waits for annotation
 	// approve.
 	ReasonNoEvidence = "NoEvidence"
-	// ReasonBlocked: an item can't be carried out in any selected cluster that is reachable and not paused.
+	// ReasonBlocked: an item can't be applied in any selected cluster that is reachable and not paused.
 	ReasonBlocked = "Blocked"
 	// ReasonNoClusterSelected: clusters exist, and the set selects none of them.
 	ReasonNoClusterSelected = "NoClusterSelected"

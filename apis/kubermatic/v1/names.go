@@ -25,10 +25,13 @@ const (
 	LabelAgents = Prefix + "agents"
 	// LabelAccess is on objects that Trellis creates on a seed for an agent; its value is the ID of the installation.
 	LabelAccess = Prefix + "access"
-	// LabelAddon, LabelCluster and LabelClusterNamespace are on CertificateSigningRequests for agents: the add-on, and name and namespace of
-	// the Cluster. A value that is too long for a label is left out.
-	LabelAddon            = Prefix + "addon"
-	LabelCluster          = Prefix + "cluster"
+	// LabelAddon is on CertificateSigningRequests for agents; its value is the name of the add-on. It is absent if the name is too long for
+	// a label.
+	LabelAddon = Prefix + "addon"
+	// LabelCluster is on CertificateSigningRequests for agents; its value is the name of the Cluster. It is absent if the name is too long
+	// for a label.
+	LabelCluster = Prefix + "cluster"
+	// LabelClusterNamespace is on CertificateSigningRequests for agents; its value is the namespace of the Cluster.
 	LabelClusterNamespace = Prefix + "cluster-namespace"
 	// LabelSet on an AddonInstallation is the name of the AddonSet that created it.
 	LabelSet = Prefix + "set"
@@ -132,7 +135,7 @@ const (
 	AnnotationConfirmSeed = Prefix + "confirm-seed"
 	// AnnotationConfirmCluster on a Cluster contains the UID of kube-system that identifies its user cluster from now on.
 	AnnotationConfirmCluster = Prefix + "confirm-cluster"
-	// AnnotationUpgradeHold = "off" on a Cluster of Cluster API makes its upgrades not wait for add-ons.
+	// AnnotationUpgradeHold = "off" on a Cluster of Cluster API lets its upgrades continue without waiting for add-ons.
 	AnnotationUpgradeHold = Prefix + "upgrade-hold"
 	// AnnotationConfirmDeletion on a Core AddonCatalogue or an AddonSet contains its name, and allows its deletion.
 	AnnotationConfirmDeletion = Prefix + "confirm-deletion"

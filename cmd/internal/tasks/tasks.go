@@ -60,7 +60,7 @@ func (w Work) Do(ctx context.Context, task string) error {
 	case Check:
 		return w.check(ctx)
 	}
-	return fmt.Errorf("there is no task %q: it is one of %q", task, []string{CRDs, Removal, Check})
+	return fmt.Errorf("unknown task %q: use one of %q", task, []string{CRDs, Removal, Check})
 }
 
 // updateCRDs continues with the next CRD if one fails: they don't depend on each other.

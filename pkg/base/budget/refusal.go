@@ -13,8 +13,8 @@ type HeldError struct {
 }
 
 func (e *HeldError) Error() string {
-	text := fmt.Sprintf("%s %q is not read: it takes %d KiB of memory, and all %[1]ss together fill the manager's %[4]d MiB for them; "+
-		"the seeds keep its last content", e.Kind, e.Name, e.Bytes>>10, e.Most>>20)
+	text := fmt.Sprintf("%s %q is not read: it takes %d KiB of memory, and all %[1]ss together use up the %[4]d MiB that the manager has "+
+		"for them; the seeds keep its last content", e.Kind, e.Name, e.Bytes>>10, e.Most>>20)
 	if e.Version != "" {
 		return text + ": there is enough memory now, and it is read again (resourceVersion " + e.Version + ")"
 	}

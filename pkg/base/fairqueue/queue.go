@@ -180,7 +180,7 @@ func (q *Queue[T]) pop() (item T, ok bool) {
 }
 
 // Begin returns the context of the reconciliation of an object that Get returned. It ends with an OverdueError as its
-// cause when the reconciliation takes too long. Call end when the reconciliation is over.
+// cause when the reconciliation takes too long. Call end when the reconciliation ended before the rule was evaluated.
 func (q *Queue[T]) Begin(ctx context.Context, item T) (within context.Context, end func()) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()

@@ -13,7 +13,7 @@ type FallenError struct {
 }
 
 func (e *FallenError) Error() string {
-	return fmt.Sprintf("this process is no longer the leader (%s): it writes nothing and ends", e.Why)
+	return fmt.Sprintf("this process is no longer the leader (%s): it stops writing and exits", e.Why)
 }
 
 // instant is a moment by two clocks: a monotonic one, and the wall clock.

@@ -25,7 +25,7 @@ func (g guarded) Update(ctx context.Context, object client.Object, options ...cl
 	switch object.(type) {
 	case *v1.AddonCatalogue, *v1.AddonSet, *v1.AddonInstallation:
 		if budget.IsStub(object) {
-			return fmt.Errorf("%q in namespace %q is in memory without its content, and can't be updated from that",
+			return fmt.Errorf("%q in namespace %q is cached without its content, so it can't be updated from the cache",
 				object.GetName(), object.GetNamespace())
 		}
 	}

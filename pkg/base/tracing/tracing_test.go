@@ -114,7 +114,7 @@ func TestSpansArriveAsATree(t *testing.T) {
 			t.Errorf("span %+v has trace ID %q and ID %q, want 16 and 8 bytes that are not all zero", span, span.Trace, span.ID)
 		}
 		if span.Begun.IsZero() || span.Ended.Before(span.Begun) {
-			t.Errorf("span %+v ends before it begins", span)
+			t.Errorf("span %+v expires before it becomes valid", span)
 		}
 		if diff := cmp.Diff([]string{"service.name=trellis-test"}, span.Resource); diff != "" {
 			t.Errorf("resource (-want +got):\n%s", diff)

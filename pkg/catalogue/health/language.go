@@ -240,7 +240,7 @@ func (r *reader) loop(one ast.Expr, call ast.CallExpr) value {
 	case over.times > 1:
 		return r.refuse(one, "only a field of the object, or a list of literals, can be looped over")
 	case len(args) < 2 || args[0].Kind() != ast.IdentKind:
-		return r.refuse(one, "its first argument is a name, its second an expression")
+		return r.refuse(one, "its first argument has to be a name, and its second an expression")
 	}
 	bound := over
 	if !isMaybe {
@@ -258,7 +258,7 @@ func (r *reader) loop(one ast.Expr, call ast.CallExpr) value {
 	case name != operators.Map:
 		return value{}
 	case result.isList || result.parts&^bit != 0: // content of each element, or all of something else
-		return r.refuse(one, "the last argument of map is a field of its element, a number or a text")
+		return r.refuse(one, "the last argument of map has to be a field of its element, a number or a text")
 	}
 	return value{over.parts, max(over.times, result.times), over.isList}
 }

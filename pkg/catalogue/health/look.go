@@ -192,7 +192,7 @@ func (l *Look) evaluate(ctx context.Context, expression string, result *types.Ty
 	made := l.programs.of(expression, result) // compiling costs the share, too
 	if made.problem != nil {
 		l.share.pay(l.programs.now().Sub(began))
-		return nil, &shownError{made.problem.Error() + "; correct the rule in the catalogue, best in a new version of the add-on"}
+		return nil, &shownError{made.problem.Error() + "; correct the rule in the catalogue, preferably in a new version of the add-on"}
 	}
 	evaluate := func() (ref.Val, *cel.EvalDetails, error) { return made.program.Eval(of) }
 	if made.repeats {
@@ -211,8 +211,8 @@ func (l *Look) evaluate(ctx context.Context, expression string, result *types.Ty
 	switch {
 	case err == nil:
 		return value, nil
-	case ctx.Err() != nil: // the reconciliation is over, and its results do not count
-		return nil, &shownError{"the reconciliation is over"}
+	case ctx.Err() != nil: // the reconciliation ended before the rule was evaluated, and its results do not count
+		return nil, &shownError{"the reconciliation ended before the rule was evaluated"}
 	case within.Err() != nil:
 		return nil, &shownError{fmt.Sprintf("it takes longer than %s", evaluationTime)}
 	}

@@ -40,7 +40,7 @@ const (
 	mostWait = 30
 )
 
-const hint = "an admin of the seed sets query.url of chart trellis-seed, or allows you to list endpointslices and create " +
+const hint = "ask an admin of the seed to set query.url of chart trellis-seed, or to allow you to list endpointslices and create " +
 	"pods/portforward in the platform namespace"
 
 // Endpoint is the query endpoint of a seed.
@@ -61,7 +61,7 @@ func Find(ctx context.Context, seed *cli.Platform) (*Endpoint, error) {
 	err := seed.Get(ctx, client.ObjectKey{Namespace: metav1.NamespacePublic, Name: v1.ConfigMapQuery}, found)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, cli.Fail(cli.ExitUnreachable, "an admin of the seed sets query.enabled of chart trellis-seed, which creates it",
+		return nil, cli.Fail(cli.ExitUnreachable, "ask an admin of the seed to set query.enabled of chart trellis-seed, which creates it",
 			"the seed has no ConfigMap %q in namespace %q, which says where the query endpoint is", v1.ConfigMapQuery, metav1.NamespacePublic)
 	case err != nil:
 		return nil, err
@@ -241,7 +241,7 @@ func (e *Endpoint) refusal(of answer, right string) error {
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
 		return cli.Fail(cli.ExitRefused, "", "the query endpoint refuses the request: %s", message)
 	case http.StatusServiceUnavailable:
-		return cli.Fail(cli.ExitUnreachable, "run the command again", "the query endpoint has no answer now: %s", message)
+		return cli.Fail(cli.ExitUnreachable, "run the command again", "the query endpoint can't answer now: %s", message)
 	}
-	return cli.Fail(cli.ExitFailed, "", "the query endpoint answers %d: %s", of.status, message)
+	return cli.Fail(cli.ExitFailed, "", "the query endpoint answered with status %d: %s", of.status, message)
 }

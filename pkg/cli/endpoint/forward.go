@@ -26,7 +26,7 @@ type pod struct {
 	port int32
 }
 
-var errNoPod = errors.New("none is ready")
+var errNoPod = errors.New("no pod is ready")
 
 // pods are the ready pods of the Service, the one that answered last before others.
 func (e *Endpoint) pods(ctx context.Context) (found []pod, err error) {

@@ -73,7 +73,7 @@ func (e *Endpoint) Preview(ctx context.Context, one *v1.AddonInstallation, isLiv
 
 // LiveFlag adds flag --live to a command that shows a preview.
 func LiveFlag(command *cobra.Command, isLive *bool) {
-	command.Flags().BoolVar(isLive, "live", false, "have the cluster check the objects too, by a dry run: nothing is written")
+	command.Flags().BoolVar(isLive, "live", false, "let the cluster check the objects too, in a dry run that writes nothing")
 }
 
 // decode reads an answer. Its numbers stay as they are.

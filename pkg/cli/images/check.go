@@ -63,7 +63,7 @@ func (c *check) registries() (Registries, error) {
 		if path == "" {
 			continue
 		} else if files[i], err = os.ReadFile(path); err != nil {
-			return nil, cli.Fail(cli.ExitUsage, "name a file that you may read by --registry-config and --registry-ca", "%w", err)
+			return nil, cli.Fail(cli.ExitUsage, "name a file that you may read with --registry-config and --registry-ca", "%w", err)
 		}
 	}
 	return c.open(files[0], files[1]), nil

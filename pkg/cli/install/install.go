@@ -157,7 +157,7 @@ func isFree(ctx context.Context, seed *cli.Platform, made *v1.AddonInstallation)
 		return cli.Fail(cli.ExitRefused, "use `kubectl addons upgrade`, or add --name for another instance",
 			"installation %q exists", present.Name)
 	}
-	return cli.Fail(cli.ExitRefused, "choose a name by --name",
+	return cli.Fail(cli.ExitRefused, "choose a name with --name",
 		"installation %q exists, of add-on %q", present.Name, present.Spec.AddonRef.Name)
 }
 

@@ -127,7 +127,7 @@ func (p *plan) choose(ctx context.Context, one *item, demand cli.Demand) error {
 		return err
 	}
 	if one.release != "" && merged != nil && merged.Template != nil && !catalogue.TraitsOf(merged.Template.Method).HasRelease {
-		one.fails("add-on %q is no Helm chart, so that it can't continue a release", one.addon)
+		one.fails("add-on %q is not a Helm chart, so it can't adopt a Helm release", one.addon)
 		return nil
 	}
 	if err := cli.CheckForm(ctx, p.seed, demand, one.values); err != nil {

@@ -110,16 +110,16 @@ func released(secret *corev1.Secret) *item {
 	read, err := unpack(secret.Data[helmKey])
 	switch {
 	case err != nil:
-		made.fails("Secret %q is no Helm release, or unpacks to more than %d MiB", secret.Name, releaseLimit>>20)
+		made.fails("Secret %q is not a Helm release, or unpacks to more than %d MiB", secret.Name, releaseLimit>>20)
 	case read.Name != name || read.Namespace != secret.Namespace || read.Version != revision(secret):
-		made.fails("the content of Secret %q is another release than its name", secret.Name)
+		made.fails("the content of Secret %q belongs to a different release than its name says", secret.Name)
 	default:
 		made.addon, made.version = read.Chart.Metadata.Name, read.Chart.Metadata.Version
 		if len(read.Config) > 0 && string(read.Config) != "null" {
 			made.decode(read.Config, nil)
 		}
 		if read.Info.Status != "deployed" {
-			made.fails("its newest revision %d is %q: finish or roll it back by helm first", read.Version, read.Info.Status)
+			made.fails("its newest revision %d is %q: finish it, or roll it back with helm, first", read.Version, read.Info.Status)
 		}
 	}
 	return made

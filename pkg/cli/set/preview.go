@@ -49,7 +49,7 @@ func preview(tool *cli.Tool) *cobra.Command {
 		}
 		answer := cli.Answer{Tables: made.Tables(), Notes: []string{made.Summary()}, IsNo: len(made.Clusters) > 0}
 		if made.Truncated {
-			answer.Notes = append(answer.Notes, "there are more clusters than are shown")
+			answer.Notes = append(answer.Notes, "not all clusters are shown")
 		}
 		for _, one := range made.Clusters {
 			answer.Names = append(answer.Names, one.Namespace+"/"+one.Name)
@@ -86,9 +86,9 @@ func readFile(tool *cli.Tool, path string) (name string, set map[string]any, err
 	}
 	switch {
 	case err != nil:
-		return "", nil, cli.Fail(cli.ExitUsage, "correct the file", "%q is no AddonSet: %w", path, err)
+		return "", nil, cli.Fail(cli.ExitUsage, "correct the file", "%q is not an AddonSet: %w", path, err)
 	case read.Kind != "AddonSet" || read.GroupVersionKind().Group != v1.GroupVersion.Group:
-		return "", nil, cli.Fail(cli.ExitUsage, "name a file with one AddonSet", "%q is no AddonSet", path)
+		return "", nil, cli.Fail(cli.ExitUsage, "name a file with one AddonSet", "%q is not an AddonSet", path)
 	}
 	return read.Name, set, cli.CheckName("AddonSet", read.Name)
 }

@@ -34,7 +34,7 @@ func writing(tool *cli.Tool) []*cobra.Command {
 	return []*cobra.Command{
 		approve(tool),
 		pausing(tool, true, &cobra.Command{Use: "pause SET", Short: "Pause a set: it writes nothing, not even in new clusters"}),
-		pausing(tool, false, &cobra.Command{Use: "resume SET", Short: "Continue a paused set"}),
+		pausing(tool, false, &cobra.Command{Use: "resume SET", Short: "Resume a paused set"}),
 	}
 }
 
@@ -98,7 +98,7 @@ func (o *approval) open(set *v1.AddonSet) (key, value string, facts []string, er
 	}
 	switch {
 	case o.group != "" && !slices.Contains(names, o.group):
-		return "", "", nil, cli.Fail(cli.ExitNotFound, "there are "+text.Names(names, 5), "set %q has no group %q", set.Name, o.group)
+		return "", "", nil, cli.Fail(cli.ExitNotFound, "choose one of "+text.Names(names, 5), "set %q has no group %q", set.Name, o.group)
 	case at < 0 && set.Status.Removal != nil:
 		return "", "", nil, cli.Fail(cli.ExitNo, "add --removal for the removals that wait", "no group of set %q waits for approval", set.Name)
 	case at < 0:

@@ -25,7 +25,7 @@ func Pause(tool *cli.Tool) *cobra.Command {
 // Resume makes the command that continues it.
 func Resume(tool *cli.Tool) *cobra.Command {
 	return pausing(tool, false, &cobra.Command{
-		Use: "resume NAME", Short: "Continue the work on a paused installation",
+		Use: "resume NAME", Short: "Resume a paused installation",
 		Example: "  kubectl addons resume prometheus --cluster 47s2ddlfgj",
 	})
 }
@@ -53,7 +53,7 @@ func Reconcile(tool *cli.Tool) *cobra.Command {
 	command := &cobra.Command{
 		Use: "reconcile NAME", Short: "Reconcile an installation now, without caches and delays",
 		Long: "Reconcile an installation now, without caches and delays, by annotation reconcile-at. It also retries a failed hook and an " +
-			"upgrade that was rolled back, and applies new content that the source has under the same reference.\n\n" +
+			"upgrade that was rolled back, and applies content that changed under the same reference of the source.\n\n" +
 			"If the installation is Ready already, --wait ends at once.",
 		Example: "  # Try again now, after the cause of a failure is gone\n  kubectl addons reconcile prometheus --cluster 47s2ddlfgj --wait",
 	}

@@ -36,7 +36,7 @@ func Command(tool *cli.Tool) *cobra.Command {
 		Use: "support-bundle", Short: "Collect data for support in a file, without values and Secrets",
 		Long: "Collect catalogues, installations, sets, events, and the managers' Deployments and logs in a file for support.\n\n" +
 			"It reads no Secrets. Values are replaced, and their paths stay. File contents.txt in it lists what is in it, and what was left " +
-			"out, for example since a right is missing. Look through it before you pass it on: names, addresses and logs are not replaced.",
+			"out, for example because a right is missing. Check it before you pass it on: names, addresses and logs are not replaced.",
 		Example: example, Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
 		Annotations: cli.Needs("list addoncatalogues if allowed", "list addoninstallations if allowed", "list addonsets if allowed",
 			"list events.events.k8s.io if allowed", "list customresourcedefinitions.apiextensions.k8s.io if allowed", "list configmaps if allowed",

@@ -34,7 +34,7 @@ func Disable(tool *cli.Tool) *cobra.Command {
 		Short: "Remove add-ons from several clusters",
 		Long: "Remove add-ons from several clusters. For at most 5 clusters of a seed it deletes AddonInstallations, as `uninstall` does. " +
 			"Otherwise it deletes the AddonSets that `enable` created with the same flags, on the master, and confirms their deletion.\n\n" +
-			"It shows what it will remove and asks; without a terminal, --yes is required. It is no error if an add-on is not enabled. " +
+			"It shows what it will remove and asks; without a terminal, --yes is required. An add-on that is not enabled is not an error. " +
 			"Versions in --names have no effect.",
 		Example: exampleDisable, Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
 		Annotations: cli.Needs("get addoncatalogues", "list,delete addoninstallations", "get,patch,delete addonsets with sets",
@@ -203,7 +203,7 @@ func (o *disabling) removeSet(ctx context.Context, master *cli.Platform, set *v1
 		return cli.Changed(err)
 	}
 	if set.Generation != shown {
-		return cli.Fail(cli.ExitFailed, "run the command again", "another client changed it meanwhile")
+		return cli.Fail(cli.ExitFailed, "run the command again", "another client changed it in the meantime")
 	}
 	if err := master.Delete(ctx, set, client.Preconditions{UID: &set.UID}); client.IgnoreNotFound(err) != nil {
 		return cli.Changed(err)

@@ -46,7 +46,7 @@ func Command(tool *cli.Tool) *cobra.Command {
 		Use:   "upgrade NAME",
 		Short: "Change the version or the values of an installation",
 		Long: "Change the version or the values of an installation. The present values stay, except for those that --values and --set " +
-			"replace; with --reset-values none stays.\n\n" +
+			"replace; with --reset-values, none is kept.\n\n" +
 			"It shows what changes, with a preview of the objects, and asks; without a terminal, --yes is required. If nothing changes, it fails.",
 		Example: example, Annotations: cli.Needs("get addoncatalogues with --version"),
 	}
@@ -152,7 +152,7 @@ func (o *options) changeVersion(present *v1.AddonInstallation, made *change) {
 func (o *options) changeValues(present *v1.AddonInstallation, made *change) error {
 	before, err := cli.ReadValues(present.Spec.Values)
 	if err != nil && !o.reset {
-		return &cli.Error{Code: cli.ExitRefused, Hint: "replace them by --reset-values", Err: err}
+		return &cli.Error{Code: cli.ExitRefused, Hint: "replace them with --reset-values", Err: err}
 	}
 	below := before
 	if o.reset {

@@ -37,7 +37,7 @@ type Place struct{ Namespace, Name string }
 func (p Place) Check(live metav1.Object) error {
 	switch {
 	case live.GetName() != p.Name || live.GetNamespace() != p.Namespace:
-		return Misbehaves("asked for %q in namespace %q it answers with %q in namespace %q",
+		return Misbehaves("it answers a request for %q in namespace %q with %q in namespace %q",
 			p.Name, p.Namespace, CutText(live.GetName()), CutText(live.GetNamespace()))
 	case !IsUID(live.GetUID()):
 		return Misbehaves("the UID of %q has %d characters, or invalid characters", p.Name, len(live.GetUID()))

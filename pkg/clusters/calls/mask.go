@@ -170,7 +170,7 @@ func Masked(object *unstructured.Unstructured, cause error) error {
 // answerOf has no content of the object; of a Secret no text at all, as its values have several forms.
 func answerOf(object *unstructured.Unstructured, cause error) string {
 	if object.GroupVersionKind() == SecretKind {
-		return "its answer is not repeated, since the object is a Secret"
+		return "its answer is not shown, since the object is a Secret"
 	}
 	return maskValues(cause.Error(), object.Object)
 }

@@ -38,7 +38,7 @@ func Unserved(served Served, wanted schema.GroupVersionKind) string {
 		return fmt.Sprintf("the user cluster serves %s in %s, and not in %s: change its apiVersion",
 			wanted.Kind, text.Names(others, maxVersions), version)
 	case similar != "":
-		return fmt.Sprintf("the user cluster serves no kind %q in %s: is %q meant?", wanted.Kind, version, similar)
+		return fmt.Sprintf("the user cluster serves no kind %q in %s: did you mean %q?", wanted.Kind, version, similar)
 	case isVersion:
 		return fmt.Sprintf("the user cluster serves no kind %q in %s: correct the kind, or install its CRD or API server", wanted.Kind, version)
 	}

@@ -22,9 +22,9 @@ func TestUnserved(t *testing.T) {
 		group, version, kind string
 		want                 string
 	}{
-		{all, "", "v1", "LimitRang", `the user cluster serves no kind "LimitRang" in v1: is "LimitRange" meant?`},
-		{all, "apps", "v1", "deployment", `the user cluster serves no kind "deployment" in apps/v1: is "Deployment" meant?`},
-		{all, "cert-manager.io", "v1", "Certificat", `the user cluster serves no kind "Certificat" in cert-manager.io/v1: is "Certificate" meant?`},
+		{all, "", "v1", "LimitRang", `the user cluster serves no kind "LimitRang" in v1: did you mean "LimitRange"?`},
+		{all, "apps", "v1", "deployment", `the user cluster serves no kind "deployment" in apps/v1: did you mean "Deployment"?`},
+		{all, "cert-manager.io", "v1", "Certificat", `the user cluster serves no kind "Certificat" in cert-manager.io/v1: did you mean "Certificate"?`},
 		{all, "cert-manager.io", "v1", "Issuer", `the user cluster serves no kind "Issuer" in cert-manager.io/v1: correct the kind, or install its CRD or API server`},
 		{all, "autoscaling", "v2beta1", "HorizontalPodAutoscaler",
 			`the user cluster serves HorizontalPodAutoscaler in autoscaling/v1, autoscaling/v2, and not in autoscaling/v2beta1: change its apiVersion`},

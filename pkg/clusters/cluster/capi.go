@@ -223,5 +223,5 @@ func (f *CAPIFinder) isAbsent(ctx context.Context, ref target.Ref) (bool, error)
 type NotServedError struct{ Kind schema.GroupKind }
 
 func (e *NotServedError) Error() string {
-	return fmt.Sprintf("kind %s is not served, or is none of this manager's --cluster-kinds", e.Kind)
+	return fmt.Sprintf("kind %s is not served, or is not one of this manager's --cluster-kinds", e.Kind)
 }

@@ -116,7 +116,7 @@ func (c *Connection) version(ctx context.Context) (string, error) {
 // VersionError reports that an API server returned an invalid version.
 type VersionError struct{}
 
-func (e *VersionError) Error() string { return "the API server's /version is not a version" }
+func (e *VersionError) Error() string { return "path /version of the API server has no valid version" }
 
 // link is the HTTP client of a kubeconfig. While it is blocked, calls except probes fail at once.
 type link struct {

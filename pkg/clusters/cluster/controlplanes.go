@@ -167,7 +167,7 @@ func (c *controlPlanes) plane(
 	}
 	served, isServed := c.served(plane.kind)
 	if !isServed {
-		return object, fmt.Sprintf("its control plane is a %s, which is none of the kinds that this seed may read: see its "+
+		return object, fmt.Sprintf("its control plane is a %s, which is not one of the kinds that this seed may read: see its "+
 			"--cluster-api-providers", shown(plane.kind)), nil
 	}
 	object.SetGroupVersionKind(served)

@@ -83,7 +83,7 @@ func kkpCluster(cluster target.Description) (*kkpv1.Cluster, error) {
 	if kkp, isKKP := cluster.Object.(*kkpv1.Cluster); isKKP {
 		return kkp, nil
 	}
-	return nil, fmt.Errorf("cluster %q is not a Cluster of KKP: templates know no other kind", cluster.Name)
+	return nil, fmt.Errorf("cluster %q is not a Cluster of KKP: templates support no other kind", cluster.Name)
 }
 
 // BelongsTo reports whether a Cluster is for controllers with this --worker-name, usually empty.

@@ -78,7 +78,7 @@ func (k *kubeconfig) checkServer() error {
 	case server.Scheme != "https":
 		return &KubeconfigError{fieldServer, "is not https"}
 	case server.User != nil || server.RawQuery != "" || server.Fragment != "":
-		return &KubeconfigError{fieldServer, "has more than host, port and path"}
+		return &KubeconfigError{fieldServer, "has parts other than a host, a port and a path"}
 	}
 	return nil
 }
@@ -95,7 +95,7 @@ func (k *kubeconfig) checkServerName() error {
 
 func (k *kubeconfig) checkCA() error {
 	if len(k.ca) > 0 && !x509.NewCertPool().AppendCertsFromPEM(k.ca) {
-		return &KubeconfigError{"clusters[].cluster.certificate-authority-data", "holds no certificate in PEM"}
+		return &KubeconfigError{"clusters[].cluster.certificate-authority-data", "contains no PEM certificate"}
 	}
 	return nil
 }
@@ -111,7 +111,7 @@ func (k *kubeconfig) checkCredentials() error {
 		return nil
 	}
 	if _, err := tls.X509KeyPair(k.certificate, k.key); err != nil {
-		return &KubeconfigError{"users[].user.client-certificate-data", "is not a pair in PEM with client-key-data"}
+		return &KubeconfigError{"users[].user.client-certificate-data", "does not form a PEM key pair with client-key-data"}
 	}
 	return nil
 }
@@ -254,7 +254,7 @@ func (f fields) allow(names ...string) error {
 func (f fields) only(list, item string) (string, fields, error) {
 	items, _ := f.values[list].([]any)
 	if len(items) != 1 {
-		return "", fields{}, &KubeconfigError{list, fmt.Sprintf("has %d items, and must have one", len(items))}
+		return "", fields{}, &KubeconfigError{list, fmt.Sprintf("has %d items, but must have exactly one", len(items))}
 	}
 	values, _ := items[0].(map[string]any)
 	entry := fields{path: list + "[].", values: values}

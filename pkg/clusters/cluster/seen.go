@@ -120,7 +120,7 @@ func (l *look) referred(ctx context.Context, to reference) (map[string]any, erro
 	}
 	served, isServed := l.capi.planes.served(kind)
 	if !isServed {
-		return nil, unseen("%s of the Cluster refers to a %s, which is none of the kinds that this seed may read: see its "+
+		return nil, unseen("%s of the Cluster refers to a %s, which is not one of the kinds that this seed may read: see its "+
 			"--cluster-api-providers", field, shown(kind))
 	}
 	found, _, err := l.read(ctx, served, to.Name)

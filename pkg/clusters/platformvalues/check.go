@@ -145,7 +145,7 @@ func checkTolerated(key, operator, value string) error {
 	case !exists && operator != "" && operator != string(corev1.TolerationOpEqual):
 		return fmt.Errorf("operator: use Exists or Equal")
 	case key == "" && !exists:
-		return fmt.Errorf("key: it is missing, which only operator Exists allows")
+		return fmt.Errorf("key: set it, since only operator Exists allows a missing key")
 	case key != "" && len(validation.IsQualifiedName(key)) > 0:
 		return fmt.Errorf("key: it is not a valid taint key")
 	case exists && value != "":
@@ -196,7 +196,7 @@ func checkURL(text string) error {
 	found, err := url.Parse(text)
 	switch {
 	case len(text) > maxURL || err != nil || found.Hostname() == "" || !slices.Contains([]string{"http", "https", "socks5"}, found.Scheme):
-		return fmt.Errorf("write http://host:port, with https or socks5 too")
+		return fmt.Errorf("write it like http://host:port, or with https or socks5")
 	case found.User != nil || strings.Contains(text, "@"):
 		return fmt.Errorf("it has a user part, which all readers of manifests would see: authenticate clusters to the proxy in another way")
 	case found.Path != "" && found.Path != "/" || found.RawQuery != "" || found.Fragment != "" || !proxyText.MatchString(text):
@@ -214,7 +214,7 @@ func checkBundle(text string) error {
 		return fmt.Errorf("it has %d bytes, at most %d are allowed", len(text), maxCABundle)
 	}
 	if strings.Contains(text, "PRIVATE KEY") || strings.ContainsAny(text, "{}") {
-		return fmt.Errorf("it has data other than certificates in PEM")
+		return fmt.Errorf("it contains data other than PEM certificates")
 	}
 	count, rest := 0, []byte(text)
 	for {
@@ -223,12 +223,12 @@ func checkBundle(text string) error {
 			break
 		}
 		if _, err := x509.ParseCertificate(block.Bytes); err != nil || block.Type != "CERTIFICATE" {
-			return fmt.Errorf("it has data other than certificates in PEM")
+			return fmt.Errorf("it contains data other than PEM certificates")
 		}
 		count++
 	}
 	if count == 0 {
-		return fmt.Errorf("it holds no certificate in PEM")
+		return fmt.Errorf("it contains no PEM certificate")
 	}
 	return nil
 }

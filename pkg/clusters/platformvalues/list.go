@@ -95,7 +95,7 @@ func readCluster(written any) (string, error) {
 		namespace, name = "any", text
 	}
 	if len(validation.IsDNS1123Label(namespace)) > 0 || len(validation.IsDNS1123Subdomain(name)) > 0 {
-		return "", fmt.Errorf("cluster: write the name of a Cluster, for one of Cluster API <namespace>/<name>")
+		return "", fmt.Errorf("cluster: write the name of a Cluster, or <namespace>/<name> for a Cluster of Cluster API")
 	}
 	return text, nil
 }

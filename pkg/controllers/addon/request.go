@@ -48,7 +48,7 @@ func (r *Reconciler) request(ctx context.Context, f *facts) *loop.Outcome {
 	if last, _ := r.reported.Get(f.asked); last != problems {
 		r.reported.Put(f.asked, problems, repeatAfter)
 		r.Recorder.Eventf(f.cluster.Object, nil, "Warning", v1.EventRequestRefused, "Request", "%s", text.Message(fmt.Sprintf(
-			"annotation %s: %s; the other entries were carried out; the annotation stays until you correct or remove it",
+			"annotation %s: %s; the other entries were processed; the annotation stays until you correct or remove it",
 			v1.AnnotationInitialInstallations, problems)))
 	}
 	outcome := loop.Stall(v1.ConditionReady, v1.EventRequestRefused, problems)

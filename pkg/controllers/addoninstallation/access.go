@@ -91,7 +91,7 @@ func takenByManifest(f *facts, wanted []kubermaticv1.Access) *loop.Outcome {
 		name := rights.SecretName(f.installation.Name, one)
 		if slices.ContainsFunc(wanted[:at], func(other kubermaticv1.Access) bool { return rights.SecretName(f.installation.Name, other) == name }) {
 			return loop.Stall(kubermaticv1.ConditionRendered, kubermaticv1.ReasonRenderFailed, fmt.Sprintf(
-				"Secret %q would be that of two accesses of the add-on: give one of them another secretName", name))
+				"Secret %q is used by two accesses of the add-on: give one of them another secretName", name))
 		}
 	}
 	for _, object := range f.run.Objects {
@@ -102,7 +102,7 @@ func takenByManifest(f *facts, wanted []kubermaticv1.Access) *loop.Outcome {
 		for _, one := range wanted {
 			if object.GetName() == rights.SecretName(f.installation.Name, one) {
 				return loop.Stall(kubermaticv1.ConditionRendered, kubermaticv1.ReasonRenderFailed, fmt.Sprintf(
-					"Secret %q of the add-on has the name of the one for access %q: give either another name", object.GetName(), one.Name))
+					"Secret %q of the add-on has the same name as the Secret of access %q: rename one of them", object.GetName(), one.Name))
 			}
 		}
 	}

@@ -266,7 +266,7 @@ func TestWhatCAPICanNotGive(t *testing.T) {
 		says string
 	}{
 		"unlisted": {refer("infrastructureRef", "cloud.example.com", "Secret"), "spec.infrastructureRef of the Cluster refers to a Secret.cloud.example.com, " +
-			"which is none of the kinds that this seed may read: see its --cluster-api-providers"},
+			"which is not one of the kinds that this seed may read: see its --cluster-api-providers"},
 		"absent":  {refer("infrastructureRef", clusterapi.InfrastructureGroup, "FleetCluster"), `FleetCluster.infrastructure.cluster.x-k8s.io "x", which does not exist`},
 		"unnamed": {func(spec map[string]any) { delete(spec, "controlPlaneRef") }, "the Cluster has no spec.controlPlaneRef yet"},
 		"large": {func(spec map[string]any) {

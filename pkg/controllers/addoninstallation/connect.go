@@ -37,7 +37,7 @@ func (r *Reconciler) connect(ctx context.Context, f *facts) *loop.Outcome {
 		return failed(err)
 	}
 	if connection.Origin != f.run.Owner.ClusterUID { // a recreated Cluster with another user cluster, which only the connection shows
-		return checkpoint(kubermaticv1.ConditionReady, fmt.Sprintf("cluster %q has another user cluster than before", f.cluster.Name))
+		return checkpoint(kubermaticv1.ConditionReady, fmt.Sprintf("cluster %q belongs to a different user cluster than before", f.cluster.Name))
 	}
 	if record := f.run.Record(); record != nil && record.ClusterUID != f.cluster.UID {
 		if outcome := f.run.Reown(ctx); outcome != nil {

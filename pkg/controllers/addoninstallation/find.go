@@ -80,7 +80,7 @@ func (r *Reconciler) unpaused(_ context.Context, f *facts) *loop.Outcome {
 		return pausedCluster(f.cluster)
 	case f.installation.Spec.Paused:
 		f.run.Lost()
-		return waiting(kubermaticv1.ReasonPaused, "the installation is paused: set spec.paused to false to go on", 0)
+		return waiting(kubermaticv1.ReasonPaused, "the installation is paused: set spec.paused to false to continue", 0)
 	case f.cluster.KubernetesVersion == "":
 		return waiting(kubermaticv1.ReasonClusterNotReady, fmt.Sprintf("cluster %q has no version yet", f.cluster.Name), clusterRecheck)
 	}

@@ -156,7 +156,7 @@ func TestAnEditedInstallationHasNoGrant(t *testing.T) {
 	marked := w.ofSet("marked")
 	w.edit(marked, func(live *kubermaticv1.AddonInstallation) { live.Spec.ValuesTemplate = `more: '{{ "{{" }} .Values }}'` })
 	w.grant(marked, canary)
-	w.expectGranted(marked, kubermaticv1.ReasonValuesInvalid, "holds template marks", "")
+	w.expectGranted(marked, kubermaticv1.ReasonValuesInvalid, "contains template marks", "")
 
 	reserved := w.ofSet("reserved")
 	text := []byte("kkp: {Cluster: mine}\n")

@@ -56,10 +56,10 @@ func (r *Reconciler) granted(ctx context.Context, f *facts) *loop.Outcome {
 	}
 	decoded, err := values.Decode(data)
 	if err != nil { // the error may quote the content
-		return lacksValues("key %q of the platform's Secret %q holds no values in YAML", grant.Key, grant.Secret)
+		return lacksValues("key %q of the platform's Secret %q contains no values in YAML", grant.Key, grant.Secret)
 	}
 	if values.CheckMarks(decoded) != nil || hasReserved(decoded) { // their errors name places in the content
-		return lacksValues("key %q of the platform's Secret %q holds template marks (\"{{\", or \"{\" at the end of a text), "+
+		return lacksValues("key %q of the platform's Secret %q contains template marks (\"{{\", or \"{\" at the end of a text), "+
 			"or the reserved key %q", grant.Key, grant.Secret, values.ReservedKey)
 	}
 	f.granted, f.platform = grant, decoded
@@ -87,7 +87,7 @@ func hasReserved(content map[string]any) bool {
 // maintained from its record, and nothing is rendered.
 func (f *facts) keepsValues(grant installation.Grant) *loop.Outcome {
 	record := f.run.Record()
-	message := fmt.Sprintf("the platform's Secret %q changed: its AddonSet rolls that out in its waves", grant.Secret)
+	message := fmt.Sprintf("the platform's Secret %q changed: its AddonSet rolls the change out in waves", grant.Secret)
 	f.valuesGone = loop.Wait(kubermaticv1.ConditionValuesResolved, kubermaticv1.ReasonValuesMissing, message, clusterRecheck)
 	if record.IsComplete() && record.PlatformValues == grant.Content && record.Addon == addonOf(f.installation) &&
 		record.Version == f.choice.Version.Version && record.Content == f.choice.Origin.Content {

@@ -145,7 +145,7 @@ func TestWhatIsNotGrantedIsNotInstalled(t *testing.T) {
 		w.expectGranted(one, kubermaticv1.ReasonValuesMissing, "grants this installation nothing", "")
 	}
 	for text, says := range map[string]string{
-		"{{ .canary }}": "holds template marks", strings.Repeat("x", 256<<10): "has more than 262144 bytes",
+		"{{ .canary }}": "contains template marks", strings.Repeat("x", 256<<10): "has more than 262144 bytes",
 	} {
 		text = "'" + text + "'"
 		w.putPlatform(platformText(text))

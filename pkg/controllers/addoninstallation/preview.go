@@ -198,9 +198,9 @@ func (f *facts) secretBy(record *revision.Record) string {
 	case isGranted || record != nil && record.PlatformValues != "":
 		return "some values are the platform's"
 	case record != nil && slices.ContainsFunc(slices.Collect(maps.Values(record.Origins)), isSecretOrigin):
-		return "some values of the revision on record came from objects that spec.valuesFrom named"
+		return "some values of the recorded revision came from objects that spec.valuesFrom named"
 	case f.run.Foreign != nil:
-		return "a Helm release is adopted, which may hold secrets"
+		return "a Helm release is adopted, which may contain secrets"
 	}
 	return ""
 }

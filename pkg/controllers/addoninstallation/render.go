@@ -147,8 +147,8 @@ func (r *Reconciler) warnOfChanges(f *facts, changed []string) {
 	}
 	f.memory.changesReported = f.inputs.Hash
 	r.Recorder.Eventf(f.installation, nil, "Warning", kubermaticv1.EventNonDeterministic, "Render",
-		"a second rendering of equal inputs gives other content for %s: the first rendering stays in use; make the template depend on its "+
-			"inputs only", f.hides().Text(text.Names(changed, mostNamed)))
+		"a second rendering of the same inputs gives different content for %s: the first rendering stays in use; make the template depend on "+
+			"its inputs only", f.hides().Text(text.Names(changed, mostNamed)))
 }
 
 // notRendered says why there are no objects.

@@ -75,7 +75,8 @@ func (r *Reconciler) reportChanges(ctx context.Context, f *facts) {
 func (r *Reconciler) reportReady(ctx context.Context, f *facts) {
 	if f.update != "" {
 		r.report(ctx, f, occasion{corev1.EventTypeNormal, kubermaticv1.EventUpdateAvailable, "Resolve"},
-			fmt.Sprintf("version %s of add-on %s is available; requested is %s", f.update, f.installation.Spec.AddonRef.Name, f.selected.target))
+			fmt.Sprintf("version %s of add-on %s is available; the installation requests %s", f.update,
+				f.installation.Spec.AddonRef.Name, f.selected.target))
 	}
 	if f.run.Applied != nil {
 		f.memory.reported = conditions.Reported{}

@@ -40,7 +40,7 @@ func TestUserValuesOfCoreChartsNeverMeetSecrets(t *testing.T) {
 		object.Spec.Values = &runtime.RawExtension{Raw: []byte(`{"version":"loot","extra":"{{ .Values.kkp.Cluster.Kubeconfig }} {{ .Values.kkp.Credentials | toJson }}"}`)}
 	})
 	expect.HasCondition(t, w.seed, object, expect.Is(kubermaticv1.ConditionValuesResolved, "False", kubermaticv1.ReasonValuesInvalid))
-	w.expectReady(object, kubermaticv1.ReasonValuesInvalid, `spec.values: the text at "extra" holds template marks`)
+	w.expectReady(object, kubermaticv1.ReasonValuesInvalid, `spec.values: the text at "extra" contains template marks`)
 	if have := w.installed(object); have != "1.0.0" {
 		t.Errorf("the cluster has %q", have)
 	}
@@ -48,7 +48,7 @@ func TestUserValuesOfCoreChartsNeverMeetSecrets(t *testing.T) {
 	w.edit(object, func(object *kubermaticv1.AddonInstallation) {
 		object.Annotations = map[string]string{kubermaticv1.AnnotationCoreOrigin: kubermaticv1.OriginList}
 	})
-	w.expectReady(object, kubermaticv1.ReasonValuesInvalid, "ConfigMap custom-core-addons", `the text at "extra" holds template marks`)
+	w.expectReady(object, kubermaticv1.ReasonValuesInvalid, "ConfigMap custom-core-addons", `the text at "extra" contains template marks`)
 	w.edit(object, func(object *kubermaticv1.AddonInstallation) {
 		object.Spec.Values = &runtime.RawExtension{Raw: []byte(`{"extra":"plain"}`)}
 	})

@@ -345,7 +345,7 @@ func (w *valuesWorld) testMisspeltKeys() {
 	owner := kubermaticv1.FormField{DisplayName: "Owner", InternalName: "owner", Type: kubermaticv1.FormText}
 	entry := entryWith("a: 1", "b: 2", owner)
 	for given, want := range map[string]string{
-		`{"ower":"hunter2","a":2,"b":3}`: `spec.values: key "ower" is neither in the form nor in the catalogue's values: is "owner" meant?`,
+		`{"ower":"hunter2","a":2,"b":3}`: `spec.values: key "ower" is neither in the form nor in the catalogue's values: did you mean "owner"?`,
 		`{"owner":"hunter2","a":2}`:      "",
 	} {
 		f, outcome := w.pass(entry, kubermaticv1.AddonInstallationSpec{Values: raw(given)}, false)

@@ -97,7 +97,7 @@ func TestASlipInTheAddonOfAnItemIsReported(t *testing.T) {
 	w.start()
 	w.says(of, v1.ReasonComplete, current(1))
 	for _, test := range []struct{ addon, reason, says string }{
-		{"podinf", v1.ReasonAddonUnknown, `no catalogue has add-on "podinf": is "podinfo" meant? Installation "web" has add-on "podinfo"`},
+		{"podinf", v1.ReasonAddonUnknown, `no catalogue has add-on "podinf": did you mean "podinfo"? Installation "web" has add-on "podinfo"`},
 		{"grafana", v1.ReasonImmutableField, `addonRef.name of installation "web" can't be changed from "podinfo" to "grafana"`},
 	} {
 		w.edit(of, func(of *v1.AddonSet) { of.Spec.Addons[0].AddonRef.Name = v1.AddonName(test.addon) })

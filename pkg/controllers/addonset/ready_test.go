@@ -36,7 +36,7 @@ func TestReadyOfASetReportsWhatItDoes(t *testing.T) {
 	typo := w.write(w.set("typo", atOnce, func(of *v1.AddonSet) { of.Spec.ClusterSelector.MatchLabels["world"] = "none" }))
 	slip := w.write(w.set("slip", atOnce, func(of *v1.AddonSet) { of.Spec.Addons[0].AddonRef.Name = "weeb" }))
 	w.saysSo(typo, v1.ReasonNoClusterSelected, "no cluster is selected")
-	const unknown = `: AddonUnknown of item "web": no catalogue has add-on "weeb": is "web" meant?`
+	const unknown = `: AddonUnknown of item "web": no catalogue has add-on "weeb": did you mean "web"?`
 	w.saysSo(slip, v1.ReasonBlocked, "0 of 2 clusters", "2 are blocked ("+w.names[0]+unknown, "; "+w.names[1]+": AddonUnknown of item")
 
 	w.patch(w.names[0], `{"spec":{"pause":true}}`)
@@ -130,7 +130,7 @@ func TestAnUnknownAddonIsComparedWithLaterOnes(t *testing.T) {
 	}
 	row(`no catalogue has add-on "weeb"`)
 	w.offers("web", "1.0.0")
-	row(`no catalogue has add-on "weeb": is "web" meant?`)
+	row(`no catalogue has add-on "weeb": did you mean "web"?`)
 	expect.Delete(t, w.seed, &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: "web"}})
 	row(`no catalogue has add-on "weeb"`)
 }

@@ -195,8 +195,8 @@ func (r *Reconciler) apply(ctx context.Context, one task, s step, at time.Time) 
 	}
 	r.note(one.key(), object, false)
 	if !installation.IsRight(object, &wanted, s.target.digest) {
-		return fmt.Errorf("installation %q in %q is stored with other content than was written: check admission webhooks and the version of "+
-			"the CRD", wanted.Name, wanted.Namespace)
+		return fmt.Errorf("installation %q in %q was stored with content that differs from what was written: check admission webhooks and the "+
+			"version of the CRD", wanted.Name, wanted.Namespace)
 	}
 	return nil
 }

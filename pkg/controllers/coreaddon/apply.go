@@ -40,7 +40,7 @@ func (r *Reconciler) apply(ctx context.Context, f *facts) *loop.Outcome {
 		}
 		if !isApplied(live, change.wanted) {
 			f.failures[change.wanted.name] = fmt.Errorf(
-				"installation %q is stored with other content than was written: check admission webhooks and the version of the CRD",
+				"installation %q was stored with content that differs from what was written: check admission webhooks and the version of the CRD",
 				change.wanted.name)
 		}
 	}

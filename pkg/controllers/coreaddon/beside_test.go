@@ -254,7 +254,7 @@ func TestTheAddonOfAnItemCantBeChanged(t *testing.T) {
 	w.start()
 	before := w.exists(of, "monitoring")
 	for addon, says := range map[string]string{
-		"grafana": `addonRef.name of installation "monitoring" can't be changed`, "promethus": `is "prometheus" meant? Installation "monitoring" has`,
+		"grafana": `addonRef.name of installation "monitoring" can't be changed`, "promethus": `did you mean "prometheus"? Installation "monitoring" has`,
 	} {
 		w.listed("[{name: monitoring, addonRef: {name: " + addon + "}, targetNamespace: monitoring}]")
 		w.reports(of, "5 total, 0 ready, 0 failing, 4 missing", "False "+v1.ReasonFailed)

@@ -110,7 +110,7 @@ func checkItem(read *item) error {
 		}
 	}
 	if isRuled(string(spec.AddonRef.Name)) && read.name != string(spec.AddonRef.Name) {
-		return fmt.Errorf("the built-in rules have add-on %q: give its item the same name", spec.AddonRef.Name)
+		return fmt.Errorf("a built-in rule has add-on %q: give its item the name of the add-on", spec.AddonRef.Name)
 	}
 	if err := checkVersion(spec.AddonRef.Version); err != nil {
 		return fmt.Errorf("addonRef.version: %w", err)

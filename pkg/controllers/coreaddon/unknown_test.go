@@ -19,7 +19,7 @@ func TestAListedAddonThatNoCatalogueHasIsNotReady(t *testing.T) {
 	w.listed(`[{name: firewall, addonRef: {name: firewal}, targetNamespace: net}]`)
 	w.start()
 	w.expectList(of, "False "+v1.ReasonAddonUnknown, "good", "0 of 5 desired", "1 is in no catalogue: firewal", "4 are in no Core catalogue: ")
-	w.event(v1.EventAddonUnknown, `item "firewall": no catalogue has add-on "firewal": is "firewall" meant?`)
+	w.event(v1.EventAddonUnknown, `item "firewall": no catalogue has add-on "firewal": did you mean "firewall"?`)
 	w.listed(`[{name: firewall, addonRef: {name: firewall}, targetNamespace: net}]`)
 	made := w.exists(of, "firewall")
 	w.said(made, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonReady)

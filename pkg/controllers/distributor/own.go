@@ -227,7 +227,7 @@ func (r *Reconciler) keepOwners(ctx context.Context, f *facts) *loop.Outcome {
 }
 
 // errOtherOwners: a restore or another master wrote the ConfigMap.
-var errOtherOwners = errors.New("it has other content than was read or written last: it is read again")
+var errOtherOwners = errors.New("its content differs from what was last read or written: it is read again")
 
 // writeOwners replaces the last read or written data. If the ConfigMap has other data, that counts, and owners are
 // decided again.

@@ -114,7 +114,7 @@ func certificateProblem(err error) string {
 	case isUnknown:
 		return "its certificate is signed by an unknown authority: set caSecretRef to a Secret with the CA certificate"
 	case isOther:
-		return "its certificate is for another name"
+		return "its certificate is for another host name"
 	case isInvalid && invalid.Reason == x509.Expired:
 		return "its certificate has expired, or is not valid yet"
 	}

@@ -276,7 +276,7 @@ func TestErrorsAreNoPortScanner(t *testing.T) {
 		{dial(&net.DNSError{Err: "server misbehaving", Server: "10.0.0.10:53", Name: "host"}), unreachable},
 		{&fetch.UnavailableError{Subject: "https://host/x", Err: tls.RecordHeaderError{Msg: "first record"}}, unreachable},
 		{&fetch.UnavailableError{Subject: "https://host/x", Err: errors.New("no data arrived for 30s")}, unreachable},
-		{untrusted(x509.HostnameError{Certificate: secret, Host: "host"}), "https://host/x: its certificate is for another name"},
+		{untrusted(x509.HostnameError{Certificate: secret, Host: "host"}), "https://host/x: its certificate is for another host name"},
 		{untrusted(x509.CertificateInvalidError{Cert: secret, Reason: x509.Expired, Detail: "internal"}),
 			"https://host/x: its certificate has expired, or is not valid yet"},
 		{untrusted(x509.CertificateInvalidError{Cert: secret, Reason: x509.NotAuthorizedToSign, Detail: "internal"}),

@@ -67,7 +67,7 @@ func (f *Folder) directory(name string) error {
 	}
 	if isFile, ok := f.known[name]; ok {
 		if isFile {
-			return Refused(name, "it is a file and a folder at once")
+			return Refused(name, "it is both a file and a folder")
 		}
 		return nil
 	}

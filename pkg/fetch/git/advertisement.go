@@ -96,7 +96,7 @@ func (a *advertisement) check() error {
 	for capability := range a.capabilities {
 		format, ok := strings.CutPrefix(capability, "object-format=")
 		if ok && format != "sha1" {
-			return &fetch.RefusedError{Subject: outbound.Shown(a.base), Rule: "its object format is not sha1"}
+			return &fetch.RefusedError{Subject: outbound.Shown(a.base), Rule: "its object format is not sha1, and no other format is supported"}
 		}
 	}
 	return nil

@@ -273,7 +273,7 @@ func (p *pack) release(size int) { p.held -= int64(size) }
 // bytes reads one entry into memory. The caller releases it.
 func (p *pack) bytes(index int32) ([]byte, error) {
 	if p.objects[index].length > p.limits.whole {
-		return nil, p.refused("it has an object larger than " + outbound.Bytes(p.limits.whole) + " that is not expected")
+		return nil, p.refused("it has an unexpected object larger than " + outbound.Bytes(p.limits.whole))
 	}
 	if err := p.hold(p.objects[index].length); err != nil {
 		return nil, err

@@ -75,10 +75,10 @@ func (s *Source) resolveOCI(ctx context.Context, location Location, credentials 
 
 func chartLayer(manifest *registry.Manifest) (v1.Descriptor, string) {
 	if manifest.Image == nil {
-		return v1.Descriptor{}, "it is an index and no chart"
+		return v1.Descriptor{}, "it is an index, not a chart"
 	}
 	if string(manifest.Image.Config.MediaType) != chartConfig {
-		return v1.Descriptor{}, "it is an image or another artifact and no chart"
+		return v1.Descriptor{}, "it is an image or another artifact, not a chart"
 	}
 	var found []v1.Descriptor
 	for _, layer := range manifest.Image.Layers {

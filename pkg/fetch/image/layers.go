@@ -89,7 +89,7 @@ func forLinux(platform *v1.Platform) bool {
 
 func imageRule(image *v1.Manifest) string {
 	if !configs[string(image.Config.MediaType)] {
-		return fmt.Sprintf("it is an artifact of type %q and no image", cut(string(image.Config.MediaType)))
+		return fmt.Sprintf("it is an artifact of type %q, not an image", cut(string(image.Config.MediaType)))
 	}
 	if len(image.Layers) == 0 {
 		return "it has no layers"

@@ -74,7 +74,7 @@ func (s *stack) entry(entry *archive.Entry) error {
 	}
 	if above := s.covers[entry.Name]; above != 0 && !entry.IsDirectory() {
 		if above == implied {
-			return archive.Refused(entry.Name, "it is a folder in one layer and none in a layer below")
+			return archive.Refused(entry.Name, "it is a folder in one layer, but not in a lower layer")
 		}
 		return nil
 	}
@@ -155,7 +155,7 @@ func (s *stack) whiteout(directory, name string) error {
 	}
 	hidden := strings.TrimPrefix(name, whiteout)
 	if hidden == "" || hidden == "." || hidden == ".." {
-		return archive.Refused(path.Join(directory, name), "it is a whiteout of nothing")
+		return archive.Refused(path.Join(directory, name), "it is a whiteout of a file that no lower layer has")
 	}
 	if hidden = path.Join(directory, hidden); !s.matters(hidden) {
 		return nil

@@ -154,14 +154,14 @@ func (a *Answer) Problem(missing string) error {
 	case a.Status != http.StatusOK:
 		return &fetch.UnavailableError{Subject: Shown(a.URL), Err: fmt.Errorf("the server answers with status %d", a.Status)}
 	case a.Header.Get("Content-Encoding") != "":
-		return refused(a.URL, "the answer has a content encoding, which was not asked for")
+		return refused(a.URL, "the answer has a content encoding that was not requested")
 	}
 	return nil
 }
 
 func (n *Network) redirect(request Request, from *url.URL, location string) (*url.URL, error) {
 	if request.Method != http.MethodGet {
-		return nil, refused(from, "it redirects a request with content")
+		return nil, refused(from, "it redirects a request that has a body")
 	}
 	to, err := from.Parse(location)
 	if err != nil {
@@ -169,7 +169,7 @@ func (n *Network) redirect(request Request, from *url.URL, location string) (*ur
 	}
 	to.User, to.Fragment, to.RawFragment = nil, "", ""
 	if from.Scheme == "https" && to.Scheme != "https" {
-		return nil, refused(from, "it redirects to another scheme than https")
+		return nil, refused(from, "it redirects to a scheme other than https")
 	}
 	if !request.OtherHosts && !sameHost(from, to) {
 		return nil, refused(from, "it redirects to another host")

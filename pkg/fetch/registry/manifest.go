@@ -80,7 +80,7 @@ func (s *Session) kind(fields map[string]json.RawMessage, digest, contentType st
 	case own == "" && sent == "":
 		return "", s.refused(digest, "its manifest has no media type")
 	case own != "" && sent != "" && own != sent:
-		return "", s.refused(digest, "its manifest has another media type than the registry's answer")
+		return "", s.refused(digest, "the media type of its manifest differs from that of the registry's answer")
 	case own == "":
 		own = sent
 	}

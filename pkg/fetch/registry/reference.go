@@ -52,7 +52,7 @@ func IsDigest(text string) bool { return digestPattern.MatchString(text) }
 // unnoticed. Without host it is an image of Docker Hub.
 func Parse(text string) (Reference, error) {
 	if len(text) > referenceLimit || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
-		return Reference{}, refusedReference(text, "it is too long, or has characters that no reference has")
+		return Reference{}, refusedReference(text, "it is too long, or has characters that are not allowed in references")
 	}
 	parsed, err := name.ParseReference(text, name.WeakValidation)
 	if err != nil {

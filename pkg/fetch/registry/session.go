@@ -58,7 +58,7 @@ func (s *Session) Manifest(ctx context.Context, word string) (*Manifest, error) 
 	}
 	digest := fmt.Sprintf("sha256:%x", sha256.Sum256(content))
 	if IsDigest(word) && digest != word {
-		return nil, s.refused(word, "the registry has other content for this digest")
+		return nil, s.refused(word, "the registry's content does not match this digest")
 	}
 	return s.readManifest(content, digest, answer.Header.Get("Content-Type"))
 }
@@ -81,7 +81,7 @@ func (s *Session) Blob(ctx context.Context, digest string, limit int64, into io.
 		return err
 	}
 	if fmt.Sprintf("sha256:%x", hasher.Sum(nil)) != digest {
-		return s.refused(digest, "the registry has other content for this digest")
+		return s.refused(digest, "the registry's content does not match this digest")
 	}
 	return nil
 }

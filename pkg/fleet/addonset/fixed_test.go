@@ -23,11 +23,11 @@ func TestWhatAnItemCantBecome(t *testing.T) {
 		want   string
 	}{
 		{"a letter is missing", is("podinf", "web", ""), false, v1.ReasonAddonUnknown,
-			`no catalogue has add-on "podinf": is "podinfo" meant? Installation "web" has add-on "podinfo", which can't be changed: for another `},
-		{"letters are swapped", is("pdoinfo", "web", ""), false, v1.ReasonAddonUnknown, `no catalogue has add-on "pdoinfo": is "podinfo" meant?`},
-		{"a letter too many", is("podinfos", "web", ""), false, v1.ReasonAddonUnknown, `no catalogue has add-on "podinfos": is "podinfo" meant?`},
-		{"another letter", is("podimfo", "web", ""), false, v1.ReasonAddonUnknown, `no catalogue has add-on "podimfo": is "podinfo" meant?`},
-		{"a dash", is("pod-info", "web", ""), false, v1.ReasonAddonUnknown, `no catalogue has add-on "pod-info": is "podinfo" meant?`},
+			`no catalogue has add-on "podinf": did you mean "podinfo"? Installation "web" has add-on "podinfo", which can't be changed: for another `},
+		{"letters are swapped", is("pdoinfo", "web", ""), false, v1.ReasonAddonUnknown, `no catalogue has add-on "pdoinfo": did you mean "podinfo"?`},
+		{"a letter too many", is("podinfos", "web", ""), false, v1.ReasonAddonUnknown, `no catalogue has add-on "podinfos": did you mean "podinfo"?`},
+		{"another letter", is("podimfo", "web", ""), false, v1.ReasonAddonUnknown, `no catalogue has add-on "podimfo": did you mean "podinfo"?`},
+		{"a dash", is("pod-info", "web", ""), false, v1.ReasonAddonUnknown, `no catalogue has add-on "pod-info": did you mean "podinfo"?`},
 		{"a name like no other", is("grafana", "web", ""), false, v1.ReasonAddonUnknown, `no catalogue has add-on "grafana". Installation "web" has`},
 		{"another add-on", is("grafana", "web", ""), true, v1.ReasonImmutableField,
 			`addonRef.name of installation "web" can't be changed from "podinfo" to "grafana": undo the change, or give the item another name`},

@@ -24,7 +24,7 @@ func in(state v1.ClusterState, reason, message string) rollout.ClusterStatus {
 func TestMessagesNameClusters(t *testing.T) {
 	made := strategy(t, &v1.Rollout{Groups: []v1.RolloutGroup{ring("canary", "0")}})
 	percent := strategy(t, &v1.Rollout{Pace: v1.Pace{MaxFailures: of("10%")}, Groups: []v1.RolloutGroup{ring("canary", "0")}})
-	unknown := in(v1.ClusterBlocked, v1.ReasonAddonUnknown, `no catalogue has add-on "weeb": is "web" meant?`)
+	unknown := in(v1.ClusterBlocked, v1.ReasonAddonUnknown, `no catalogue has add-on "weeb": did you mean "web"?`)
 	failed, cordoned := in(v1.ClusterFailed, v1.ReasonRolledBack, "words of a user cluster"), ownReason(v1.ReasonUnschedulable)
 	late := failed
 	late.Group = 1
@@ -42,12 +42,12 @@ func TestMessagesNameClusters(t *testing.T) {
 	}{
 		{
 			why: "all are blocked", strategy: made, seeds: []clusters{{"birch": unknown, "amber": unknown}}, reason: v1.ReasonBlocked,
-			seed: `2 are blocked (amber: AddonUnknown of item "web": no catalogue has add-on "weeb": is "web" meant?; birch: AddonUnknown of item "web")`,
+			seed: `2 are blocked (amber: AddonUnknown of item "web": no catalogue has add-on "weeb": did you mean "web"?; birch: AddonUnknown of item "web")`,
 		},
 		{
 			why: "beside one whose owner is away", strategy: made, reason: v1.ReasonBlocked,
 			seeds: []clusters{{"amber": in(v1.ClusterAway, v1.ReasonPaused, ""), "birch": unknown}},
-			seed:  `1 is blocked (birch: AddonUnknown of item "web": no catalogue has add-on "weeb": is "web" meant?)`,
+			seed:  `1 is blocked (birch: AddonUnknown of item "web": no catalogue has add-on "weeb": did you mean "web"?)`,
 		},
 		{
 			why: "more than three", strategy: made, reason: v1.ReasonBlocked,

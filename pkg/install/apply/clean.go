@@ -45,7 +45,7 @@ func identityProblem(object *unstructured.Unstructured) string {
 	}
 	for _, word := range []string{object.GetName(), object.GetNamespace()} {
 		if len(content.IsPathSegmentName(word)) > 0 {
-			return "its name or namespace holds characters that a name may not have"
+			return "its name or namespace has characters that are not allowed in names"
 		}
 	}
 	return ""

@@ -360,7 +360,7 @@ func TestKindNotServedIsHeldBack(t *testing.T) {
 // have the same message, and if a kind that stores no objects, or a List without items, is not reported as such.
 func TestKindsThatAreNotServedAreDistinguished(t *testing.T) {
 	for manifest, says := range map[string]string{
-		"{apiVersion: v1, kind: LimitRang, metadata: {name: a}}":                                    `serves no kind "LimitRang" in v1: is "LimitRange" meant?`,
+		"{apiVersion: v1, kind: LimitRang, metadata: {name: a}}":                                    `serves no kind "LimitRang" in v1: did you mean "LimitRange"?`,
 		"{apiVersion: policy/v1beta1, kind: PodDisruptionBudget, metadata: {name: a}}":              `serves PodDisruptionBudget in policy/v1, and not in policy/v1beta1`,
 		"{apiVersion: shop.example.com/v1, kind: Order, metadata: {name: a}}":                       `does not serve shop.example.com/v1: install the CRD or API server of the kind`,
 		"{apiVersion: apps/v1, kind: Whatever, metadata: {name: a}}":                                `serves no kind "Whatever" in apps/v1: correct the kind`,

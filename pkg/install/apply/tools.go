@@ -142,7 +142,7 @@ func (w *writer) split(live *metav1.PartialObjectMetadata) (adopted adoption, er
 		}
 	}
 	if len(adopted.moved) > maxMoved {
-		return adoption{}, calls.Misbehaves("object %q lists fields of %d clients to adopt, at most %d are possible",
+		return adoption{}, calls.Misbehaves("object %q has fields of %d field managers to adopt, at most %d are supported",
 			live.Name, len(adopted.moved), maxMoved)
 	}
 	return adopted, nil

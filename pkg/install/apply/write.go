@@ -213,7 +213,7 @@ func (w *writer) resolveConflict(ctx context.Context, client calls.Client, it *i
 	if err != nil {
 		return false, err
 	}
-	if live == nil && it.isWrittenOnce() { // it ended, and was deleted meanwhile
+	if live == nil && it.isWrittenOnce() { // it ended, and was deleted in the meantime
 		it.done = true
 		return false, nil
 	}

@@ -229,7 +229,7 @@ func revisionIn(secret, release string) int {
 func (f *Foreign) read(ctx context.Context, secrets corev1client.SecretInterface) error {
 	secret, err := secrets.Get(ctx, f.Secret, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		f.Problem = "it was deleted meanwhile"
+		f.Problem = "it was deleted in the meantime"
 		return nil
 	}
 	if err != nil {
@@ -242,7 +242,7 @@ func (f *Foreign) read(ctx context.Context, secrets corev1client.SecretInterface
 	case err != nil:
 		f.Problem = "it is not a Helm release, or unpacks to more than the limit" // the decoder's message may quote it
 	case rel.Name != f.Name || rel.Namespace != f.Namespace || rel.Version != f.Revision:
-		f.Problem = "its content names another release or revision than its name"
+		f.Problem = "its content is of a different release or revision than its name says"
 	default:
 		f.FirstDeployed, f.Objects, f.Hooks = rel.Info.FirstDeployed.Time, rel.Objects, rel.Hooks
 		if rel.Unread > 0 {

@@ -96,7 +96,7 @@ func (p *execution) make(ctx context.Context, hook *Hook, made apply.Hook) (wait
 		return "", refused.Text, err
 	}
 	if uid == "" {
-		return fmt.Sprintf("hook %s: another client created an object with its name meanwhile", made.Key()), "", nil
+		return fmt.Sprintf("hook %s: another client created an object with its name in the meantime", made.Key()), "", nil
 	}
 	p.begin(hook, uid)
 	if !made.Runs() {

@@ -74,9 +74,9 @@ func (p *Run) reportAdoption(found *helmrelease.Foreign, left ownership.Inventor
 		return
 	}
 	if found.Problem != "" {
-		shown := "Secret %q of Helm release %q is ignored, because %s: objects that only this Secret lists stay where they are"
+		shown := "Secret %q of Helm release %q is ignored, because %s: objects that only this Secret lists stay in the user cluster"
 		if len(found.Objects) > 0 {
-			shown = "Secret %q of Helm release %q can't be read completely, since %s: objects in the unread part stay where they are"
+			shown = "Secret %q of Helm release %q can't be read completely, since %s: objects in the unread part stay in the user cluster"
 		}
 		p.report(Event{Warning: true, Reason: v1.EventReleaseUnreadable, Action: "Adopt"}, shown, found.Secret, found.Name, found.Problem)
 	}

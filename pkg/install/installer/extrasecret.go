@@ -79,7 +79,7 @@ func (b extraSecret) refused(err error) (*calls.Note, error) {
 		note.Message = fmt.Sprintf("namespace %q is being deleted: %s, Secret %q, waits for the deletion", b.Namespace, b.what, b.Name)
 	case apierrors.IsNotFound(err):
 		note.Reason = v1.ReasonNamespaceMissing
-		note.Message = fmt.Sprintf("namespace %q does not exist: %s, Secret %q, is written once it does", b.Namespace, b.what, b.Name)
+		note.Message = fmt.Sprintf("namespace %q does not exist: create it, and Trellis then writes %s, Secret %q", b.Namespace, b.what, b.Name)
 	case calls.IsAnswer(err):
 		note.Message = fmt.Sprintf("%s, Secret %q in namespace %q, is refused: %s", b.what, b.Name, b.Namespace, calls.Said(err))
 	default:

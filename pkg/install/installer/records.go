@@ -43,7 +43,7 @@ func (p *Run) load(ctx context.Context, read func(context.Context, string, owner
 	}
 	if problem := record.Unreadable(); problem != nil {
 		p.report(Event{Warning: true, Reason: v1.EventRecordDamaged, Action: "LoadRecord"},
-			"%v. Everything is applied again on top of revision %d, and objects that only the damaged record listed stay where they are",
+			"%v. Everything is applied again on top of revision %d, and objects that only the damaged record listed stay in the user cluster",
 			problem, record.Revision)
 	}
 	return nil

@@ -17,7 +17,7 @@ func (e *NewerRecordError) Error() string {
 type ConflictError struct{ Secret string }
 
 func (e *ConflictError) Error() string {
-	return fmt.Sprintf("release record %q was changed meanwhile", e.Secret)
+	return fmt.Sprintf("release record %q was changed in the meantime", e.Secret)
 }
 
 // DamagedError says that no record can be read: it is unknown what was applied, so nothing is removed.
@@ -73,5 +73,5 @@ func (e *TooManyError) Error() string {
 type LightError struct{ Secret string }
 
 func (e *LightError) Error() string {
-	return fmt.Sprintf("release record %q is in memory without its objects", e.Secret)
+	return fmt.Sprintf("release record %q is cached without its objects", e.Secret)
 }

@@ -102,7 +102,7 @@ func (r *Records) read(ctx context.Context, head *corev1.Secret, owner ownership
 
 func unpack(name string, packed []byte, about index) (*Record, error) {
 	if sum := sha256.Sum256(packed); hex.EncodeToString(sum[:]) != about.Digest {
-		return nil, &DamagedError{name, "does not have the digest that was written"}
+		return nil, &DamagedError{name, "does not match its recorded digest"}
 	}
 	plain, err := coders().decoder.DecodeAll(packed, nil)
 	if err != nil {

@@ -259,7 +259,7 @@ func (r *Records) writePart(ctx context.Context, part *corev1.Secret) error {
 	if apierrors.IsAlreadyExists(err) {
 		there, failed := r.head(ctx, part.Namespace, part.Name)
 		if failed == nil && there != nil && there.Type != SecretType {
-			return &DamagedError{part.Name, "is of another type, so that no part of a record can be written to it: delete it"}
+			return &DamagedError{part.Name, "has the wrong type, so no part of a record can be written to it: delete it"}
 		}
 		err = r.client.Update(ctx, part)
 	}

@@ -265,7 +265,7 @@ func TestDamagedRecords(t *testing.T) {
 			sealAgain(head)
 		}, &NewerRecordError{sampleHead, `needs "parts", which this release does not know`}},
 		{"bytes changed", "changed", func(head *corev1.Secret) { head.Data[keyRecord][40] ^= 1 },
-			&DamagedError{sampleHead, "does not have the digest that was written"}},
+			&DamagedError{sampleHead, "does not match its recorded digest"}},
 		{"the index is gone", "indexless", func(head *corev1.Secret) { delete(head.Data, keyIndex) }, unsealed(sampleHead)},
 		{"the index is no index", "noindex", func(head *corev1.Secret) {
 			head.Data[keyIndex] = []byte(`[]`)

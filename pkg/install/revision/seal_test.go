@@ -195,7 +195,7 @@ func TestReplacedPartsAreNotUnpacked(t *testing.T) {
 	}
 	damage(t, c, "replacedpart", partName(sampleHead, 1), func(part *corev1.Secret) { part.Data[keyRecord] = bomb() })
 	_, err := records.Load(t.Context(), "replacedpart", record.Owner())
-	if diff := cmp.Diff(any(&DamagedError{sampleHead, "does not have the digest that was written"}), any(err)); diff != "" {
+	if diff := cmp.Diff(any(&DamagedError{sampleHead, "does not match its recorded digest"}), any(err)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -60,7 +60,7 @@ func (r *Records) SealAgain(namespace string, inputsKey []byte) *Sealing {
 type ChangedKeyError struct{ Secret string }
 
 func (e *ChangedKeyError) Error() string {
-	return fmt.Sprintf("secret %q has another key than at the start of this process", e.Secret)
+	return fmt.Sprintf("secret %q has a different key than when this process started", e.Secret)
 }
 
 // NeedLeaderElection says yes: two processes must not write the same records.
@@ -251,7 +251,7 @@ func (r *Records) readUnsealed(ctx context.Context, head *corev1.Secret) (*Recor
 	owner, states := record.Owner(), []State{StateIntent, StateApplied}
 	if headName(owner, record.Revision) != head.Name || head.Labels[v1.LabelInstallation] != owner.ID() ||
 		!slices.Contains(states, record.State) {
-		return nil, &DamagedError{head.Name, "its content is of another record than its name"}
+		return nil, &DamagedError{head.Name, "its content belongs to a different record than its name says"}
 	}
 	if err := record.bound(); err != nil {
 		return nil, err

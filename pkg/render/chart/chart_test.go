@@ -209,7 +209,7 @@ func TestRefusedCharts(t *testing.T) {
 		content fstest.MapFS
 		want    string
 	}{
-		{"no chart", fstest.MapFS{}, "the chart can't be loaded: Chart.yaml file is missing: does the source's path lead to the chart, or is template.method go-template meant?"},
+		{"no chart", fstest.MapFS{}, "the chart can't be loaded: Chart.yaml file is missing: check that the source's path is the folder of the chart, or set template.method to go-template"},
 		{"a library", folder("Chart.yaml", chartYAML+"type: library\n"), `chart "demo" has type "library": only applications can be installed`},
 		{"another Kubernetes",
 			folder("Chart.yaml", chartYAML+"kubeVersion: '>= 1.99'\n"), `chart "demo" needs Kubernetes >= 1.99, the cluster has v1.36.3`},
@@ -226,7 +226,7 @@ func TestRefusedCharts(t *testing.T) {
 		{"a CRD that is none", folder("crds/a.yaml", "---\n\nhello"), "demo/crds/a.yaml:3: the rendered manifest is not an object"},
 		{"deep values", folder("values.yaml", "a: "+deep), "values.yaml:1: is nested deeper than 256"},
 		{"values that grow", folder("values.yaml", "a: &a "+strings.Repeat("x", 1<<20)+"\nb: [*a,*a,*a,*a,*a,*a]\n"),
-			"values.yaml:2: has more than 5242880 bytes with its aliases written out"},
+			"values.yaml:2: has more than 5242880 bytes with its aliases expanded"},
 		{"a large file", folder("files/a", strings.Repeat("x", 6<<20)),
 			`the add-on is too large: at most 5242880 bytes in chart file "files/a" are allowed`},
 	} {

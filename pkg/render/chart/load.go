@@ -35,7 +35,7 @@ func load(content fs.FS) (*helmchart.Chart, error) {
 	if err != nil {
 		problem := "can't be loaded: " + err.Error()
 		if _, found := fs.Stat(content, "Chart.yaml"); errors.Is(found, fs.ErrNotExist) {
-			problem += ": does the source's path lead to the chart, or is template.method go-template meant?"
+			problem += ": check that the source's path is the folder of the chart, or set template.method to go-template"
 		}
 		return nil, &render.ChartError{Problem: problem, Stage: render.StageContent}
 	}

@@ -75,7 +75,7 @@ func (f *frames) next() (kind, []byte, error) {
 	case uint64(size) > uint64(most):
 		return 0, nil, &render.ProtocolError{Problem: fmt.Sprintf("a frame of kind %q with more than %d bytes", kind, most)}
 	case uint64(size) > uint64(f.left):
-		return 0, nil, &render.ProtocolError{Problem: "more bytes than an answer may have"}
+		return 0, nil, &render.ProtocolError{Problem: "it has more bytes than allowed"}
 	}
 	f.left -= int(size)
 	payload, err := readGrowing(f.reader, int(size))

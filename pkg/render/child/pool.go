@@ -244,7 +244,7 @@ func exchange(process *process, timeout time.Duration, ask question) (*answer, e
 	}
 	read, err := readAnswer(process.reading)
 	if err == nil && process.reading.Buffered() > 0 {
-		return nil, &render.ProtocolError{Problem: "more than was requested"}
+		return nil, &render.ProtocolError{Problem: "it has more data than was requested"}
 	}
 	return read, err
 }

@@ -110,10 +110,10 @@ func TestValuesTemplatesBeyondLimitsAreRefused(t *testing.T) {
 	}{
 		{"a list", "- 1", 1, "the rendered values: is not a map of keys to values"},
 		{"a key twice, with its line", "a: 1\n{{ if true }}\nb: 2\na: 3\n{{ end }}", 4, `the rendered values: has key "a" twice`},
-		{"two documents", "a: 1\n---\nb: 1\n", 2, "the rendered values: holds more than one document"},
+		{"two documents", "a: 1\n---\nb: 1\n", 2, "the rendered values: contains more than one document"},
 		{"too deep", "a: " + strings.Repeat("[", values.MaxDepth) + strings.Repeat("]", values.MaxDepth), 1,
 			"the rendered values: is nested deeper than 32"},
-		{"an alias bomb", aliasBomb(), -1, "the rendered values: has more than 262144 bytes with its aliases written out"},
+		{"an alias bomb", aliasBomb(), -1, "the rendered values: has more than 262144 bytes with its aliases expanded"},
 		{"no number", "a: .nan", 1, "the rendered values: has a number that is not finite"},
 		{"a missing key", "a: {{ .Variables.none }}", 0, "has no value for a: give the value that the template prints there a default"},
 		{"what it says itself", `{{ fail "no" }}`, 1, `executing "valuesTemplate" at <fail "no">: error calling fail: no`},

@@ -131,11 +131,11 @@ func (c *collection) hasSpace(addon *v1.Addon, written int, at Place) bool {
 		return false
 	}
 	if c.versions += len(addon.Versions); c.versions > versionsLimit {
-		c.problem(at, "there are more than %d versions of all add-ons", versionsLimit)
+		c.problem(at, "all add-ons together have more than %d versions", versionsLimit)
 		return false
 	}
 	if c.written[addon.Name] += written; c.written[addon.Name] > writtenLimit {
-		c.problem(at, "add-on %q has more than %d bytes with its aliases written out: no API server stores that", addon.Name, writtenLimit)
+		c.problem(at, "add-on %q has more than %d bytes with its aliases expanded: no API server can store that", addon.Name, writtenLimit)
 		return false
 	}
 	return true

@@ -33,7 +33,7 @@ const (
 	addonLimit    = 512  // as in spec.addons
 	versionLimit  = 128  // of one add-on, as in spec.addons[].versions
 	versionsLimit = 8192 // of the folder
-	// writtenLimit bounds one add-on with its aliases written out: etcd takes 1.5 MiB at most.
+	// writtenLimit bounds one add-on with its aliases expanded: etcd takes 1.5 MiB at most.
 	writtenLimit = 1 << 20
 	objectsKept  = 100
 )

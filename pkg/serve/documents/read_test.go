@@ -192,7 +192,7 @@ func TestWhatAFolderTakesIsBounded(t *testing.T) {
 		files map[string]string
 		want  string
 	}{
-		{"aliases in one add-on", aliases, "bytes with its aliases written out: no API server stores that"},
+		{"aliases in one add-on", aliases, "bytes with its aliases expanded: no API server can store that"},
 		{"aliases in many files", spread, "together with the documents before it, more than 16777216 bytes"},
 		{"versions of one add-on", map[string]string{"x.yaml": "- name: a\n  versions: [" + strings.Repeat("{},", 40_000) + "{}]\n"}, "has 40001 versions, more than 128"},
 		{"names", map[string]string{"x.yaml": names.String()}, "there are more than 512 add-ons"},

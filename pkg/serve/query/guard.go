@@ -21,7 +21,7 @@ func Guard(reviews *Reviews, path string, next http.Handler) http.Handler {
 			code = http.StatusUnauthorized
 			w.Header().Set("WWW-Authenticate", challenge)
 		case errors.As(problem, &none):
-			http.Error(w, "you may not get "+path+": a ClusterRole with nonResourceURLs grants it", http.StatusForbidden)
+			http.Error(w, "you may not get "+path+": ask an admin for a ClusterRole whose nonResourceURLs have this path", http.StatusForbidden)
 			return
 		}
 		http.Error(w, problem.Error(), code)

@@ -60,7 +60,7 @@ func (s *Server) reply(ctx context.Context, route *route, of *call) (_ *content,
 	if route.method == http.MethodPost {
 		of.request.Body = http.MaxBytesReader(nil, of.request.Body, cmp.Or(route.mostBody, mostBody))
 	} else if of.request.ContentLength != 0 {
-		return nil, &ParameterError{"body", "this request has none"}
+		return nil, &ParameterError{"body", "this request must not have a body"}
 	}
 	if of.given, err = s.asked.read(of.request.URL.RawQuery, route); err != nil {
 		return nil, err

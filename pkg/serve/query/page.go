@@ -54,17 +54,18 @@ func readRows(values map[string]string) (rowQuery, error) {
 		return asked, err
 	}
 	if _, isGiven := values["state"]; isGiven && !slices.Contains(view.States, asked.state) {
-		problem := fmt.Sprintf("%q is not a state; there are %s", shown(asked.state), strings.Join(view.States, ", "))
+		problem := fmt.Sprintf("%q is not a state: use one of %s", shown(asked.state), strings.Join(view.States, ", "))
 		return asked, &ParameterError{"state", problem}
 	}
 	if len(asked.search) > mostSearch {
-		return asked, &ParameterError{"search", fmt.Sprintf("it has %d bytes, %d at most", len(asked.search), mostSearch)}
+		return asked, &ParameterError{"search", fmt.Sprintf("it has %d bytes, at most %d are allowed", len(asked.search), mostSearch)}
 	}
 	if given, isGiven := values["sort"]; isGiven {
 		asked.sort, asked.isReversed = strings.CutPrefix(given, "-")
 		if orders[asked.sort] == nil {
 			return asked, &ParameterError{
-				"sort", fmt.Sprintf("%q is not an order; there are name, cluster, addon, state and created, each also with - before it", shown(given)),
+				"sort", fmt.Sprintf("%q is not an order: use name, cluster, addon, state or created, or one of them with - in front of it",
+					shown(given)),
 			}
 		}
 	}

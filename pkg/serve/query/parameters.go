@@ -146,7 +146,7 @@ func parameters(raw string, known ...string) (map[string]string, error) {
 		return nil, nil
 	}
 	if len(raw) > mostQuery {
-		return nil, &ParameterError{"query", fmt.Sprintf("it has %d bytes, %d at most", len(raw), mostQuery)}
+		return nil, &ParameterError{"query", fmt.Sprintf("it has %d bytes, at most %d are allowed", len(raw), mostQuery)}
 	}
 	parsed, err := url.ParseQuery(raw)
 	if err != nil {
@@ -167,9 +167,9 @@ func parameters(raw string, known ...string) (map[string]string, error) {
 
 func thereAre(known []string) string {
 	if len(known) == 0 {
-		return "there are none"
+		return "this request has none"
 	}
-	return "there are " + strings.Join(known, ", ")
+	return "use one of " + strings.Join(known, ", ")
 }
 
 // platformVersion returns the canonical form of a version. Errors: *ParameterError.

@@ -56,7 +56,9 @@ type TooLargeError struct {
 	Limit int64
 }
 
-func (e *TooLargeError) Error() string { return fmt.Sprintf("the body may have %d bytes", e.Limit) }
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("the body may have at most %d bytes", e.Limit)
+}
 
 func (*TooLargeError) code() (int, metav1.StatusReason) {
 	return http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge
@@ -65,7 +67,9 @@ func (*TooLargeError) code() (int, metav1.StatusReason) {
 // MediaTypeError says that the body is not JSON.
 type MediaTypeError struct{}
 
-func (*MediaTypeError) Error() string { return "send the body as application/json, or name no type" }
+func (*MediaTypeError) Error() string {
+	return "send the body as application/json, or without a Content-Type"
+}
 
 func (*MediaTypeError) code() (int, metav1.StatusReason) {
 	return http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType

@@ -18,7 +18,7 @@ type SetPreview struct {
 	Groups []SetGroup `json:"groups"`
 	// Clusters are those where something would change or is blocked, by group, namespace and name.
 	Clusters []SetCluster `json:"clusters"`
-	// Truncated says that there are more clusters than are shown.
+	// Truncated says that not all clusters are shown.
 	Truncated bool `json:"truncated,omitempty"`
 }
 

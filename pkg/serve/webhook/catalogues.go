@@ -207,7 +207,7 @@ func (c *Catalogues) withdrawn(
 		switch {
 		case other.UID == before.UID, other.DeletionTimestamp != nil, role != "" && role != v1.RoleGenerated:
 		case after == nil && metav1.IsControlledBy(other, before) && budget.IsStub(other):
-			return nil, fmt.Errorf("AddonCatalogue %q is in memory without its content", other.Name)
+			return nil, fmt.Errorf("AddonCatalogue %q is cached without its content", other.Name)
 		case after == nil && metav1.IsControlledBy(other, before):
 			going.Addons = append(going.Addons, other.Spec.Addons...)
 		default:

@@ -175,13 +175,13 @@ func TestSetsAreWarnedOfItemsThatNameAnotherAddon(t *testing.T) {
 		before, after *v1.AddonSet
 		want          []string
 	}{
-		{before, named("web", "podinf", 2), []string{`item "web": no catalogue has add-on "podinf": is "podinfo" meant?`, kept}},
-		{before, named("web", "pdoinfo", 2), []string{`is "podinfo" meant?`, kept}},
-		{before, named("web", "grafanna", 2), []string{`is "grafana" meant?`, kept}},
+		{before, named("web", "podinf", 2), []string{`item "web": no catalogue has add-on "podinf": did you mean "podinfo"?`, kept}},
+		{before, named("web", "pdoinfo", 2), []string{`did you mean "podinfo"?`, kept}},
+		{before, named("web", "grafanna", 2), []string{`did you mean "grafana"?`, kept}},
 		{before, named("web", "grafana", 2), []string{kept}},
 		{before, named("dashboards", "grafana", 2), nil},
-		{named("web", "podinfo", 0), named("web", "podinf", 0), []string{`is "podinfo" meant?`}},
-		{nil, named("web", "podinf", 0), []string{`is "podinfo" meant?`}},
+		{named("web", "podinfo", 0), named("web", "podinf", 0), []string{`did you mean "podinfo"?`}},
+		{nil, named("web", "podinf", 0), []string{`did you mean "podinfo"?`}},
 	} {
 		t.Run(string(test.after.Spec.Addons[0].AddonRef.Name), func(t *testing.T) {
 			expectAdmitted(t, handler.Handle(t.Context(), question(t, setOrNil(test.before), test.after)), test.want...)
@@ -205,11 +205,11 @@ func TestSetsAreWarnedAsInstallationsAre(t *testing.T) {
 		{"no slip", func(*v1.AddonSetItem) {}, nil},
 		{"an exact version", func(item *v1.AddonSetItem) { item.AddonRef.Version = "1.9.0" }, nil},
 		{"a slip in the add-on", func(item *v1.AddonSetItem) { item.AddonRef.Name = "trafik" },
-			[]string{`item "web": no catalogue has add-on "trafik": is "traefik" meant?`}},
+			[]string{`item "web": no catalogue has add-on "trafik": did you mean "traefik"?`}},
 		{"an add-on that is like none", func(item *v1.AddonSetItem) { item.AddonRef.Name = "other" }, []string{`no catalogue has add-on "other"`}},
 		{"a version that is not there", func(item *v1.AddonSetItem) { item.AddonRef.Version = "2.0.0" },
 			[]string{`no catalogue has version "2.0.0" of add-on "traefik"; known versions: 1.9.0, 1.10.0`}},
-		{"a key that is misspelt", func(item *v1.AddonSetItem) { item.Values = raw(`{"replcas": 2}`) }, []string{`is "replicas" meant?`}},
+		{"a key that is misspelt", func(item *v1.AddonSetItem) { item.Values = raw(`{"replcas": 2}`) }, []string{`did you mean "replicas"?`}},
 		{"a credential", func(item *v1.AddonSetItem) { item.Values = raw(`{"replicas": 2, "db": {"password": "x"}}`) },
 			[]string{"looks like a credential", `key "db" is neither`}},
 		{"the catalogue's namespace", func(item *v1.AddonSetItem) { item.TargetNamespace, item.AddonRef.Name = "", "placed" }, nil},

@@ -137,7 +137,7 @@ func parse(data []byte) (*yamlnodes.Node, error) {
 			return &root, nil
 		}
 		if err != nil || !isEmpty(&second) {
-			return nil, &Error{Line: second.Line, Problem: "holds more than one document"}
+			return nil, &Error{Line: second.Line, Problem: "contains more than one document"}
 		}
 	}
 }

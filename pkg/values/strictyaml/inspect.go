@@ -49,14 +49,14 @@ func (i *inspection) node(node *yamlnodes.Node, depth int) *Error {
 
 func (i *inspection) spend(bytes int) (problem string) {
 	if i.size += bytes; i.size > i.limits.Bytes {
-		return fmt.Sprintf("has more than %d bytes with its aliases written out", i.limits.Bytes)
+		return fmt.Sprintf("has more than %d bytes with its aliases expanded", i.limits.Bytes)
 	}
 	budget := i.limits.Budget
 	if budget == nil {
 		return ""
 	}
 	if budget.left -= bytes; budget.left < 0 {
-		return fmt.Sprintf("has, together with the documents before it, more than %d bytes with all aliases written out", budget.most)
+		return fmt.Sprintf("has, together with the documents before it, more than %d bytes with all aliases expanded", budget.most)
 	}
 	return ""
 }
@@ -75,7 +75,7 @@ func (i *inspection) children(node *yamlnodes.Node, depth int) *Error {
 // alias inspects its target again: the limit of bytes bounds this, too.
 func (i *inspection) alias(node *yamlnodes.Node, depth int) *Error {
 	if i.open[node.Alias] {
-		return &Error{Line: node.Line, Problem: "has an alias inside of its own anchor"}
+		return &Error{Line: node.Line, Problem: "has an alias inside its own anchor"}
 	}
 	problem := i.node(node.Alias, depth)
 	if problem != nil {

@@ -148,7 +148,7 @@ func parse(content []byte) (Config, error) {
 	}
 	encoded, err := json.Marshal(tree)
 	if err != nil {
-		return made, errors.New("it is no map")
+		return made, errors.New("it is not a map")
 	}
 	unknown, err := kjson.UnmarshalStrict(encoded, &made)
 	if err = errors.Join(append(unknown, err)...); err != nil {
@@ -193,7 +193,7 @@ func parsePublic(text string) (*url.URL, error) {
 	case public.Scheme == "http" && !isLoopback(public.Hostname()):
 		return nil, invalid("publicURL", "http is accepted for a loopback address only: login cookies need https")
 	case public.Scheme != "http" && public.Scheme != "https":
-		return nil, invalid("publicURL", "it is no https URL")
+		return nil, invalid("publicURL", "it is not an https URL")
 	}
 	return public, nil
 }
@@ -204,7 +204,7 @@ func (c *Config) checkSeeds() error {
 		at := fmt.Sprintf("seeds[%d]", i)
 		switch {
 		case !seedName.MatchString(seed.Name):
-			return invalid(at+".name", "%q is no name: use lower-case letters, digits and hyphens", seed.Name)
+			return invalid(at+".name", "%q is not a valid name: use lower-case letters, digits and hyphens", seed.Name)
 		case seen[seed.Name]:
 			return invalid(at+".name", "seed %q is in the list twice", seed.Name)
 		}
@@ -242,7 +242,7 @@ func Pool(field, pem string) (*x509.CertPool, error) {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM([]byte(pem)) {
-		return nil, invalid(field, "it has no certificate in PEM")
+		return nil, invalid(field, "it contains no PEM certificate")
 	}
 	return pool, nil
 }
@@ -283,7 +283,7 @@ func (l *Loaded) load(read *files) error {
 			return invalid("keysFolder", "%v", err)
 		}
 		if len(key) < leastKey {
-			return invalid("keysFolder", "key %q has less than %d bytes", one.Name(), leastKey)
+			return invalid("keysFolder", "key %q has fewer than %d bytes", one.Name(), leastKey)
 		}
 		l.Keys = append(l.Keys, key)
 	}

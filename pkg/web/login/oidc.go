@@ -30,7 +30,7 @@ const (
 var (
 	errState    = errors.New("this login was not begun in this browser, or more than 10 minutes ago")
 	errNoToken  = errors.New("the provider sent no ID token")
-	errNonce    = errors.New("the ID token is of another login")
+	errNonce    = errors.New("the ID token belongs to another login")
 	errTooLarge = errors.New("the ID token is too large for cookies: have the provider send fewer groups")
 )
 

@@ -119,7 +119,7 @@ func catalogueText(of *v1.AddonCatalogue) string {
 	return form.YAML(content)
 }
 
-var errNoSpec = errors.New("the text is no map: write the spec of the catalogue")
+var errNoSpec = errors.New("the text is not a map: write the spec of the catalogue")
 
 // catalogueOf is a catalogue with the spec of a text. The API server checks its fields.
 func catalogueOf(text string, present *v1.AddonCatalogue) (map[string]any, error) {

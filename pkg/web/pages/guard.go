@@ -32,7 +32,7 @@ func (s *Site) guard(next http.Handler) (http.Handler, error) {
 			header.Set("Strict-Transport-Security", "max-age=31536000")
 		}
 		if !strings.EqualFold(request.Host, s.public.Host) {
-			s.plain(writer, http.StatusMisdirectedRequest, "Another address", "This site is at another address. Ask an admin for it.")
+			s.plain(writer, http.StatusMisdirectedRequest, "Another address", "This site has a different address. Ask an admin for it.")
 			return
 		}
 		guarded.ServeHTTP(writer, request)

@@ -154,7 +154,7 @@ func problem1(title, words string) *problem { return &problem{Title: title, Text
 
 // changedProblem is shown with both versions of an object.
 func changedProblem(what string) *problem {
-	return problem1("Changed meanwhile",
+	return problem1("Changed in the meantime",
 		"another client changed the "+what+" since this page was made. Compare both, and save again if yours is right.")
 }
 
@@ -175,7 +175,7 @@ func problemOf(err error) *problem {
 		case http.StatusUnauthorized:
 			made.Title = "Login not accepted"
 		case http.StatusConflict:
-			made.Title = "Changed meanwhile"
+			made.Title = "Changed in the meantime"
 		}
 	}
 	return made
@@ -207,7 +207,7 @@ func (s *Site) errorPage(err error) *page {
 	case errors.As(err, &input):
 		status, made.Title = http.StatusBadRequest, "Not accepted"
 	case errors.As(err, &other):
-		status, made.Title = http.StatusConflict, "Changed meanwhile"
+		status, made.Title = http.StatusConflict, "Changed in the meantime"
 	}
 	return &page{template: "error", title: made.Title, status: status, data: made}
 }

@@ -55,10 +55,10 @@ func (s *Site) loginByToken(writer http.ResponseWriter, request *http.Request) {
 	token := strings.TrimSpace(visit.form.Get("token"))
 	switch {
 	case s.login.Kind != config.LoginToken:
-		refuse("This site does not take tokens.")
+		refuse("This site does not accept tokens.")
 		return
 	case !login.IsToken(token):
-		refuse("This is no token: it has spaces, or is empty or too long.")
+		refuse("This is not a token: it is empty or too long, or has spaces.")
 		return
 	}
 	name, err := s.whoIs(request.Context(), token)

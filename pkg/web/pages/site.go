@@ -158,7 +158,7 @@ func (e *wrongError) Error() string { return e.problem }
 type changedError struct{ name string }
 
 func (e *changedError) Error() string {
-	return "another client changed " + e.name + " meanwhile: look at it again, and repeat the action if it is still right"
+	return "another client changed " + e.name + " in the meantime: check it again, and repeat the action if it is still right"
 }
 
 var errNoPage = &notFoundError{"there is no such page"}
@@ -209,7 +209,7 @@ func (s *Site) readForm(v *visit) bool {
 	if text := v.form.Get("sealed"); text != "" {
 		var kept url.Values
 		if err := s.login.Sealer.Open(login.ForForm+v.URL.Path, text, &kept); err != nil {
-			problem := problem1("This form is not accepted", "it was kept for more than an hour, or for another page: fill it in again")
+			problem := problem1("This form is not accepted", "it is older than an hour, or belongs to another page: fill it in again")
 			s.render(v, &page{template: "error", title: "Not accepted", status: http.StatusBadRequest, data: problem})
 			return false
 		}

@@ -223,7 +223,7 @@ func (t *Target) send(ctx context.Context, token string, request Request) (*http
 	escaped := make([]string, len(request.Path))
 	for i, segment := range request.Path {
 		if segment == "" || segment == "." || segment == ".." || strings.Contains(segment, "/") {
-			return nil, &RefusedError{t.Name, http.StatusNotFound, fmt.Sprintf("%q is no name", segment), nil}
+			return nil, &RefusedError{t.Name, http.StatusNotFound, fmt.Sprintf("%q is not a valid name", segment), nil}
 		}
 		escaped[i] = url.PathEscape(segment)
 	}

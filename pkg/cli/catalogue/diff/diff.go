@@ -58,7 +58,7 @@ func (o *options) run(ctx context.Context, path string) error {
 	}
 	if o.name == "" {
 		if len(content.Objects) != 1 || content.Objects[0].Name == "" {
-			return cli.Fail(cli.ExitUsage, "name the catalogue by --catalogue", "the files have no AddonCatalogue, or several")
+			return cli.Fail(cli.ExitUsage, "name the catalogue with --catalogue", "the files have no AddonCatalogue, or several")
 		}
 		o.name = content.Objects[0].Name
 	}

@@ -186,7 +186,7 @@ func (a *answer) addConflicts(with *replacement, merged catalogue.Merged) {
 // addCounts says what the counts of installations do not include.
 func (p *present) addCounts(found *answer) {
 	if len(p.usages) == 0 {
-		found.Notes = append(found.Notes, "no seed is counted yet: how many installations there are is unknown")
+		found.Notes = append(found.Notes, "the number of installations is unknown: no seed was counted yet")
 	}
 	for _, usage := range p.usages {
 		if !usage.LastSeen.IsZero() {

@@ -132,7 +132,7 @@ func (o *options) objects(ctx context.Context, of rendering.Trials) (found rende
 	if o.content != "" {
 		root, err := os.OpenRoot(o.content)
 		if err != nil {
-			return found, &cli.Error{Code: cli.ExitUsage, Hint: "name a folder by --content", Err: err}
+			return found, &cli.Error{Code: cli.ExitUsage, Hint: "name a folder with --content", Err: err}
 		}
 		defer func() { _ = root.Close() }()
 		return found, look(ctx, root.FS())
@@ -148,7 +148,7 @@ var limits = strictyaml.Limits{Bytes: 1 << 20, Depth: 64, Pieces: 20_000}
 func readCluster(file string) (templatedata.InFile, error) {
 	opened, err := os.Open(file)
 	if err != nil {
-		return templatedata.InFile{}, &cli.Error{Code: cli.ExitUsage, Hint: "name a file with a Cluster by --cluster-file", Err: err}
+		return templatedata.InFile{}, &cli.Error{Code: cli.ExitUsage, Hint: "name a file with a Cluster with --cluster-file", Err: err}
 	}
 	defer func() { _ = opened.Close() }()
 	content, err := io.ReadAll(io.LimitReader(opened, int64(limits.Bytes)+1))

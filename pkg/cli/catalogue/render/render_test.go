@@ -80,7 +80,7 @@ func TestWhatCanNotBeRenderedIsOneLine(t *testing.T) {
 		{"a file that is no Cluster", []string{"testdata/catalogue.yaml", "web", "--cluster-file", "testdata/catalogue.yaml"}, cli.ExitUsage, "neither a Cluster"},
 		{"a Cluster without version", []string{"testdata/catalogue.yaml", "web", "--cluster-file", noVersion}, cli.ExitUsage, "not a semantic version"},
 		{"a missing file", []string{"testdata/catalogue.yaml", "web", "--cluster-file", "none.yaml"}, cli.ExitUsage, "none.yaml"},
-		{"a misspelt add-on", []string{"testdata/catalogue.yaml", "wbe", "--cluster-file", cluster}, cli.ExitNotFound, `is "web" meant?`},
+		{"a misspelt add-on", []string{"testdata/catalogue.yaml", "wbe", "--cluster-file", cluster}, cli.ExitNotFound, `did you mean "web"?`},
 		{"a version that does not fit", []string{"testdata/catalogue.yaml", "web@2.0.0", "--cluster-file", cluster}, cli.ExitNo, ">= 1.38"},
 		{"a source with a Secret", []string{"testdata/catalogue.yaml", "web@3.0.0", "--cluster-file", cluster}, cli.ExitNo, `Secret "login"`},
 		{"a wrong field of the form", []string{

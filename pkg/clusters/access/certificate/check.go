@@ -56,10 +56,10 @@ func Check(signedPEM, keyPEM []byte, user string, groups []string, now time.Time
 	}
 	leaf := chain[0]
 	if !key.PublicKey.Equal(leaf.PublicKey) {
-		return time.Time{}, time.Time{}, refused("is for another key than that of the request")
+		return time.Time{}, time.Time{}, refused("is for a different key than the request")
 	}
 	if !isSubject(leaf.Subject.Names, user, groups) {
-		return time.Time{}, time.Time{}, refused("has another subject than user %q in the requested groups", user)
+		return time.Time{}, time.Time{}, refused("does not have the requested subject: user %q and its groups", user)
 	}
 	if err := checkUsage(leaf); err != nil {
 		return time.Time{}, time.Time{}, err
@@ -68,7 +68,7 @@ func Check(signedPEM, keyPEM []byte, user string, groups []string, now time.Time
 		return time.Time{}, time.Time{}, err
 	}
 	if slices.ContainsFunc(chain[1:], func(further *x509.Certificate) bool { return !further.IsCA }) {
-		return time.Time{}, time.Time{}, refused("is followed by one that is not a CA certificate")
+		return time.Time{}, time.Time{}, refused("is followed by a certificate that is not a CA certificate")
 	}
 	return leaf.NotBefore, leaf.NotAfter, nil
 }
@@ -86,10 +86,10 @@ func certificates(signed []byte) ([]*x509.Certificate, error) {
 		block, after := pem.Decode(rest)
 		// Decode skips text that is no block, and broken blocks, up to the next one that it can read.
 		if block == nil || !bytes.HasPrefix(rest, begin) || bytes.Count(rest[:len(rest)-len(after)], begin) != 1 {
-			return nil, refused("comes with data that is not a certificate in PEM")
+			return nil, refused("is next to data that is not a PEM certificate")
 		}
 		if block.Type != certificateBlock || len(block.Headers) > 0 {
-			return nil, refused("comes with a PEM block that is not a certificate")
+			return nil, refused("is next to a PEM block that is not a certificate")
 		}
 		read, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
@@ -137,7 +137,7 @@ func checkUsage(leaf *x509.Certificate) error {
 	case leaf.KeyUsage != 0 && leaf.KeyUsage&x509.KeyUsageDigitalSignature == 0:
 		return refused("has key usages without digital signature, which clients need")
 	case has(x509.ExtKeyUsageAny):
-		return refused("may be used for anything")
+		return refused("allows every use")
 	case has(x509.ExtKeyUsageServerAuth):
 		return refused("may be used by a server")
 	case !has(x509.ExtKeyUsageClientAuth):
@@ -149,7 +149,7 @@ func checkUsage(leaf *x509.Certificate) error {
 func checkTimes(leaf *x509.Certificate, now time.Time) error {
 	switch {
 	case !leaf.NotBefore.Before(leaf.NotAfter):
-		return refused("ends before it begins")
+		return refused("expires before it becomes valid")
 	case !now.Before(leaf.NotAfter):
 		return refusedByClock("expired at %s", leaf.NotAfter)
 	case leaf.NotBefore.After(now.Add(skew)):

@@ -19,7 +19,7 @@ const (
 )
 
 // errKey contains nothing of the invalid key.
-var errKey = errors.New("the key can't be read as one of ECDSA in PKCS 8")
+var errKey = errors.New("the key is not an ECDSA key in PKCS 8")
 
 // NewKey makes an ECDSA key over P-256, as PEM in PKCS 8.
 func NewKey() ([]byte, error) {

@@ -123,9 +123,9 @@ func checkFit(access *v1.Access) (field string, err error) {
 	isForAPIServer := IsForAPIServer(*access)
 	switch {
 	case !isCertificate && access.SignerName != "":
-		return "signerName", errors.New("it needs type Certificate")
+		return "signerName", errors.New("it is allowed only with type Certificate: remove it")
 	case !isCertificate && access.Approval != "":
-		return "approval", errors.New("it needs type Certificate")
+		return "approval", errors.New("it is allowed only with type Certificate: remove it")
 	case !isForAPIServer && len(access.Rules) > 0:
 		return "rules", errNotForAPIServer
 	case !isForAPIServer && access.Outbox:
@@ -153,7 +153,7 @@ func CheckSigner(name string) error {
 	case name == "" || name == v1.SignerAPIServer:
 		return nil
 	case len(name) > longestSigner || !signerForm.MatchString(name):
-		return fmt.Errorf("%s is no <domain>/<name> in lower case", quoted(name))
+		return fmt.Errorf("%s is not of the form <domain>/<name> in lower case", quoted(name))
 	case domain == "kubernetes.io" || strings.HasSuffix(domain, ".kubernetes.io"):
 		return fmt.Errorf("of Kubernetes' own signers only %s is allowed", v1.SignerAPIServer)
 	}

@@ -41,14 +41,15 @@ func Subject(access v1.Access, data SubjectData, isCore bool) (user string, grou
 		return "", nil, nil
 	}
 	if IsForAPIServer(access) {
-		return "", nil, fmt.Errorf("it needs a signerName other than %s, which signs for the user that Trellis gives rights to", v1.SignerAPIServer)
+		return "", nil, fmt.Errorf("set a signerName other than %s, which issues certificates only for the user that Trellis "+
+			"grants rights to", v1.SignerAPIServer)
 	}
 	if len(asked.Groups) > mostGroups {
 		return "", nil, fmt.Errorf("there are %d groups, at most %d are allowed", len(asked.Groups), mostGroups)
 	}
 	for _, name := range append([]string{asked.User}, asked.Groups...) {
 		if !isCore && !strings.HasPrefix(name, ofAddon) {
-			return "", nil, fmt.Errorf("%s does not begin with %s, as add-ons of Custom catalogues need it", quoted(name), ofAddon)
+			return "", nil, fmt.Errorf("%s does not begin with %s, which add-ons of Custom catalogues require", quoted(name), ofAddon)
 		}
 		filled := data.fill(name)
 		if err := checkSubject(filled); err != nil {
@@ -67,9 +68,10 @@ func checkSubject(name string) error {
 	case len(name) > longestSubject:
 		return fmt.Errorf("%s has %d bytes, at most %d are allowed", quoted(name), len(name), longestSubject)
 	case !subjectForm.MatchString(name):
-		return fmt.Errorf("%s has other characters than letters, digits and :._/@-, or an unknown variable", quoted(name))
+		return fmt.Errorf("%s has characters other than letters, digits and :._/@-, or an unknown variable", quoted(name))
 	case slices.ContainsFunc(builtInSubjects, isBuiltIn):
-		return fmt.Errorf("%s begins with %s, like users and groups with built-in rights", quoted(name), strings.Join(builtInSubjects, " or "))
+		return fmt.Errorf("%s begins with %s, which is reserved for users and groups with built-in rights", quoted(name),
+			strings.Join(builtInSubjects, " or "))
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ const managedBy = "distributor"
 type notOursError struct{ name string }
 
 func (e *notOursError) Error() string {
-	return fmt.Sprintf("AddonSet %q exists on the seed and is not a copy by the master: delete it there", e.name)
+	return fmt.Sprintf("AddonSet %q exists on the seed and the master did not create it: delete it there", e.name)
 }
 
 // unmarkedError: the set is refused, and its copy is not as it was written.

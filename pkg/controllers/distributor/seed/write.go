@@ -123,7 +123,7 @@ func (s *session) correct(ctx context.Context, object *v1.AddonCatalogue, digest
 	object.Annotations[v1.AnnotationGeneration] = strconv.FormatInt(object.Generation, 10)
 	content, err := catalogue.ContentDigest(object)
 	if err != nil {
-		return fmt.Errorf("the seed stores it with other content than was sent: %w", err)
+		return fmt.Errorf("the seed stored it with content that differs from what was sent: %w", err)
 	}
 	if content != digest {
 		object.Annotations[v1.AnnotationMark] = catalogue.Mark(s.key, object, content)
