@@ -53,7 +53,7 @@ BUILD = $(if $(filter-out 0,$(DOWNLOAD)),-download)
 ##@ Work on it
 
 .PHONY: build
-build: ## Build both managers and kubectl-addons into bin/.
+build: ## Build both managers, the web view and kubectl-addons into bin/.
 	go build -buildvcs=auto -o bin/ ./cmd/...
 	@install -m 755 cmd/kubectl-addons/kubectl_complete-addons bin/
 
@@ -129,7 +129,7 @@ kkp-folder:
 	@test -d '$(or $(FOLDER),$(error FOLDER names the folder addons in a checkout of KKP))' || { echo 'FOLDER: $(FOLDER) is no folder'; exit 1; }
 
 .PHONY: images
-images: ## Build images of both managers into bin/images; PUSH=host/path pushes them, VERSION and PLATFORMS say which.
+images: ## Build images of the managers and the web view into bin/images; PUSH=host/path pushes them, VERSION and PLATFORMS say which.
 	GOTOOLCHAIN=$(TOOLCHAIN) go run ./hack/images -out bin/images -version '$(VERSION)' -push '$(PUSH)' -platforms '$(or $(PLATFORMS),linux/amd64$(COMMA)linux/arm64)'
 
 .PHONY: images-check
@@ -150,8 +150,9 @@ release: ## Write images, charts, CRDs, clusterctl files, checksums and notes in
 docs: ## Build the documentation as a site into bin/docs.
 	go run ./hack/docs -out bin/docs
 
-# Templates that are the same in both charts (ADR 126).
-SHARED := _names.tpl _settings.tpl _tasks.tpl dashboards.yaml metrics.yaml poddisruptionbudget.yaml serviceaccount.yaml tasks.yaml
+# Templates that are the same in all charts, and in the managers' (ADR 126).
+SHARED := _names.tpl _settings.tpl metrics.yaml poddisruptionbudget.yaml serviceaccount.yaml
+MANAGERS := _managers.tpl _tasks.tpl dashboards.yaml tasks.yaml
 
 .PHONY: generate
 generate: $(CONTROLLER_GEN) ## Regenerate deep copies, CRDs, the charts' READMEs, shared templates, rights and dashboards, and docs/reference.
@@ -160,8 +161,9 @@ generate: $(CONTROLLER_GEN) ## Regenerate deep copies, CRDs, the charts' READMEs
 	cd apis && $(CONTROLLER_GEN) crd paths=./kkp/... output:crd:dir=../deploy/standalone/crds
 	rm deploy/standalone/crds/kubermatic.k8c.io_ipamallocations.yaml deploy/standalone/crds/kubermatic.k8c.io_kubermaticconfigurations.yaml # KKP only
 	cp charts/trellis-seed/crds/kubermatic.k8c.io_addoncatalogues.yaml charts/trellis-seed/crds/kubermatic.k8c.io_addonsets.yaml charts/trellis-master/crds/
-	cp $(SHARED:%=charts/trellis-seed/templates/%) charts/trellis-master/templates/
-	go run ./hack/chartreadme charts/trellis-master charts/trellis-seed
+	cp $(patsubst %,charts/trellis-seed/templates/%,$(SHARED) $(MANAGERS)) charts/trellis-master/templates/
+	cp $(SHARED:%=charts/trellis-seed/templates/%) charts/trellis-web/templates/
+	go run ./hack/chartreadme charts/trellis-master charts/trellis-seed charts/trellis-web
 	go run ./hack/chartrights
 	go run ./hack/dashboards
 	go run ./hack/reference

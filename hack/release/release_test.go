@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 	fleet.Main(m, fleet.ClusterOptions{Name: helmCluster}, plain, clusterctl)
 }
 
-// program is what both managers are in the checkout of the tests, for the sake of minutes.
+// program is what all programs are in the checkout of the tests, for the sake of minutes.
 const program = "package main\n\nimport \"example.com/tiny/pkg/base/buildinfo\"\n\nfunc main() { println(buildinfo.Text()) }\n"
 
 // makeCheckout makes one with this one's charts, folders and changelog, and small programs.
@@ -68,6 +68,7 @@ func makeCheckout(folder string) error {
 		"cmd/master-controller-manager/main.go": program,
 		"cmd/seed-controller-manager/main.go":   program,
 		"cmd/kubectl-addons/main.go":            program,
+		"cmd/trellis-web/main.go":               program,
 		"LICENSE":                               "Apache License 2.0\n",
 		"pkg/base/buildinfo/buildinfo.go": "package buildinfo\n\nvar version, commit, date string\n\n" +
 			"func Text() string { return version + \" \" + commit + \" \" + date }\n",
@@ -157,12 +158,15 @@ func TestTheSameReleaseTwice(t *testing.T) {
 	}
 	slices.Sort(names)
 	want := []string{"SHA256SUMS", "addon-components.yaml", "crds-standalone.yaml", "crds.yaml", "digests.txt"}
-	for _, program := range []string{"master-controller-manager-", "seed-controller-manager-"} {
+	for _, program := range []string{"master-controller-manager-", "seed-controller-manager-", "trellis-web-"} {
 		for _, kind := range []string{"-linux-amd64.tar", "-linux-arm64.tar", "-oci.tar"} {
 			want = append(want, program+version+kind)
 		}
 	}
-	want = append(want, "metadata.yaml", "notes.md", "seed-rights.yaml", "trellis-master-"+version+".tgz", "trellis-seed-"+version+".tgz")
+	want = append(want, "metadata.yaml", "notes.md", "seed-rights.yaml")
+	for _, chart := range []string{"trellis-master-", "trellis-seed-", "trellis-web-"} {
+		want = append(want, chart+version+".tgz")
+	}
 	for _, platform := range []string{"darwin-amd64", "darwin-arm64", "linux-amd64", "linux-arm64", "windows-amd64", "windows-arm64"} {
 		want = append(want, "kubectl-addons-"+version+"-"+platform+".tar.gz")
 	}
@@ -235,7 +239,7 @@ func imageOf(t *testing.T, files map[string][]byte, program string) string {
 // An archive of images is a layout whose first entry is the index that the charts name. Red when it is another one.
 func TestArchivesHoldTheImagesOfTheCharts(t *testing.T) {
 	files, folder := released(t)
-	for _, program := range []string{"master-controller-manager", "seed-controller-manager"} {
+	for _, program := range []string{"master-controller-manager", "seed-controller-manager", "trellis-web"} {
 		unpacked := t.TempDir()
 		tar := exec.CommandContext(t.Context(), "tar", "-xf", filepath.Join(folder, program+"-"+version+"-oci.tar"), "-C", unpacked)
 		if output, err := tar.CombinedOutput(); err != nil {

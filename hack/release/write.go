@@ -17,9 +17,14 @@ import (
 	"github.com/trellis-addons/trellis/hack/release/notes"
 )
 
-// charts are the folders below charts/, and the program whose image each of them runs.
-var charts = []struct{ name, program string }{
-	{"trellis-master", "master-controller-manager"}, {"trellis-seed", "seed-controller-manager"},
+// charts are the folders below charts/, and the program whose image each of them runs. The provider for clusterctl is made of those that
+// are provided: the web view needs a configuration, which clusterctl can't pass.
+var charts = []struct {
+	name, program string
+	isProvided    bool
+}{
+	{"trellis-master", "master-controller-manager", true}, {"trellis-seed", "seed-controller-manager", true},
+	{"trellis-web", "trellis-web", false},
 }
 
 // release is what is written.
@@ -57,11 +62,11 @@ func (r release) write() error {
 	if err != nil {
 		return err
 	}
-	packed, err := r.charts(digests)
+	provided, err := r.charts(digests)
 	if err != nil {
 		return err
 	}
-	provider, err := components.Provider(packed, filepath.Join(r.module, standalone))
+	provider, err := components.Provider(provided, filepath.Join(r.module, standalone))
 	if err != nil {
 		return err
 	}
@@ -114,9 +119,9 @@ func (r release) images() (map[string]string, error) {
 	return digests, nil
 }
 
-// charts writes archives of charts, which run the images of this build and no others.
+// charts writes archives of charts, which run the images of this build and no others. It gives those that the provider is made of.
 func (r release) charts(digests map[string]string) ([]chart.Chart, error) {
-	var packed []chart.Chart
+	var provided []chart.Chart
 	for _, one := range charts {
 		digest, found := digests[one.program]
 		if !found {
@@ -134,9 +139,11 @@ func (r release) charts(digests map[string]string) ([]chart.Chart, error) {
 		if err := r.file(one.name+"-"+r.build.Stamp.Version+".tgz", archived); err != nil {
 			return nil, err
 		}
-		packed = append(packed, made)
+		if one.isProvided {
+			provided = append(provided, made)
+		}
 	}
-	return packed, nil
+	return provided, nil
 }
 
 func (r release) file(name string, content []byte) error {

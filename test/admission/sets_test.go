@@ -58,7 +58,7 @@ func setRequests() []request {
 		made.Finalizers = []string{kubermaticv1.FinalizerCleanupSet}
 		return made
 	}
-	const says = "is a copy, or would be one"
+	const says = "is a copy, or would become one"
 	core := func(name string) *kubermaticv1.AddonSet {
 		made := set(name, platform, "")
 		made.Spec.Type, made.Spec.Addons = kubermaticv1.AddonSetCore, nil

@@ -23,7 +23,7 @@ var (
 	histogramSeries = regexp.MustCompile(`_(bucket|sum|count)$`)
 )
 
-// TestAlertsAreAboutMetricsThatExist: red when an alert is about a metric that no manager has, or can't be read, when no part of the page
+// TestAlertsAreAboutMetricsThatExist: red when an alert is about a metric that no program has, or can't be read, when no part of the page
 // is about it, and when a part is about none.
 func TestAlertsAreAboutMetricsThatExist(t *testing.T) {
 	metrics, pages := specPage(t, "metrics.md"), headingOf.FindAllStringSubmatch(specPage(t, "alerts.md"), -1)
@@ -31,7 +31,7 @@ func TestAlertsAreAboutMetricsThatExist(t *testing.T) {
 	for _, page := range pages {
 		explained[page[1]] = false
 	}
-	for _, r := range withEverySetting() {
+	for _, r := range append(withEverySetting(), webRenderings[2]) {
 		_, objects := render(t, r)
 		for _, rule := range alertsOf(t, objects) {
 			name, expression := rule["alert"].(string), rule["expr"].(string)
@@ -112,7 +112,7 @@ func TestRunbooksSayWhatToDo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range withEverySetting() {
+	for _, r := range append(withEverySetting(), webRenderings[2]) {
 		hosted := load(t, r.chart).Metadata.Home + "/blob/main/"
 		_, objects := render(t, r)
 		for _, rule := range alertsOf(t, objects) {
@@ -128,7 +128,7 @@ func TestRunbooksSayWhatToDo(t *testing.T) {
 			}
 		}
 		const own = "https://docs.example.com/spec/alerts.html"
-		r.values = map[string]any{"metrics": map[string]any{"prometheusRule": map[string]any{"enabled": true, "runbookURL": own}}}
+		r.values = withLeast(r.chart, map[string]any{"metrics": map[string]any{"prometheusRule": map[string]any{"enabled": true, "runbookURL": own}}})
 		_, objects = render(t, r)
 		for _, rule := range alertsOf(t, objects) {
 			if want := own + "#" + strings.ToLower(rule["alert"].(string)); runbookOf(rule) != want {

@@ -38,7 +38,8 @@ func connect(t *testing.T) client.Client {
 	t.Helper()
 	c, err := client.New(fleet.Shared().Cluster(cluster).Config, client.Options{})
 	expect.NoError(t, err)
-	if err := fleet.InstallCRDs(t.Context(), fleet.Shared().Cluster(cluster).Config, "testdata/cert-manager", "testdata/prometheus-operator", "../../charts/trellis-master/crds"); err != nil {
+	folders := []string{"testdata/cert-manager", "testdata/prometheus-operator", "testdata/gateway-api", "../../charts/trellis-master/crds"}
+	if err := fleet.InstallCRDs(t.Context(), fleet.Shared().Cluster(cluster).Config, folders...); err != nil {
 		t.Fatal(err)
 	}
 	apply(t, c, &unstructured.Unstructured{Object: map[string]any{
@@ -65,7 +66,7 @@ func apply(t *testing.T, c client.Client, object *unstructured.Unstructured) {
 }
 
 func TestChartsApply(t *testing.T) {
-	for _, r := range renderings {
+	for _, r := range slices.Concat(renderings, webRenderings) {
 		t.Run(r.String(), func(t *testing.T) {
 			c := connect(t)
 			crds, objects := render(t, r)
@@ -120,7 +121,7 @@ func TestPodSecurityIsEnforced(t *testing.T) {
 }
 
 func TestManagersAreBounded(t *testing.T) {
-	for _, r := range renderings {
+	for _, r := range slices.Concat(renderings, webRenderings) {
 		_, objects := render(t, r)
 		spec := deployment(t, objects).Spec.Template.Spec
 		manager := spec.Containers[0]

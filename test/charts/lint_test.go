@@ -22,7 +22,7 @@ func TestHelmLintsTheCharts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, chart := range []string{"trellis-master", "trellis-seed"} {
+	for _, chart := range []string{"trellis-master", "trellis-seed", webChart} {
 		command := exec.CommandContext(t.Context(), helm, "lint", "--strict", "--kube-version", binaries.Older, filepath.Join(root, "charts", chart))
 		if output, err := command.CombinedOutput(); err != nil {
 			t.Errorf("helm lint %s: %v\n%s", chart, err, output)

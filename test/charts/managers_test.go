@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -38,7 +39,7 @@ var programs = sync.OnceValues(func() (string, error) {
 	return folder, binaries.BuildOwn(context.Background(), root, folder, "./cmd/...", pod.EnterPackage)
 })
 
-// program is the path of the manager that a chart installs.
+// program is the path of the program that a chart runs.
 func program(t *testing.T, chart string) string {
 	t.Helper()
 	folder, err := programs()
@@ -55,7 +56,7 @@ func arguments(t *testing.T, r rendering) []string {
 var flagLine = regexp.MustCompile(`(?m)^  -([a-z-]+)`)
 
 func TestManagersKnowTheirArguments(t *testing.T) {
-	for _, r := range renderings {
+	for _, r := range slices.Concat(renderings, webRenderings) {
 		command := exec.CommandContext(t.Context(), program(t, r.chart), "-h")
 		usage, err := command.CombinedOutput()
 		if exit := (&exec.ExitError{}); err != nil && !errors.As(err, &exit) {

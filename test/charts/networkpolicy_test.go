@@ -131,7 +131,7 @@ func (o opened) of(chart string) rendering {
 	maps.Copy(policy, o.policy)
 	values := map[string]any{"networkPolicy": policy}
 	maps.Copy(values, o.values)
-	return rendering{chart: chart, why: o.why, values: values}
+	return rendering{chart: chart, why: o.why, values: withLeast(chart, values)}
 }
 
 // usageOf is what a manager tells of its flags.
@@ -271,7 +271,7 @@ func TestPoliciesLetOutWhatIsNamed(t *testing.T) {
 			"namespaceSelector": map[string]any{"matchLabels": map[string]any{"kubernetes.io/metadata.name": "monitoring"}},
 		}}},
 	}
-	for _, chart := range []string{"trellis-master", "trellis-seed"} {
+	for _, chart := range []string{"trellis-master", "trellis-seed", webChart} {
 		_, objects := render(t, opened{why: "limited", policy: map[string]any{"egress": egress}}.of(chart))
 		policy := typed[networkingv1.NetworkPolicy](t, objects, "NetworkPolicy")
 		types := []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress}

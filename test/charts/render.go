@@ -19,8 +19,11 @@ import (
 	"github.com/trellis-addons/trellis/test/binaries"
 )
 
-// Program is the name of the manager that a chart runs.
+// Program is the name of the program that a chart runs.
 func Program(chart string) string {
+	if chart == "trellis-web" {
+		return chart
+	}
 	return strings.TrimPrefix(chart, "trellis-") + "-controller-manager"
 }
 

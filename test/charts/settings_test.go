@@ -57,7 +57,7 @@ var everySetting = map[string]any{
 	"webhook":             map[string]any{"certManager": map[string]any{"enabled": true}},
 }
 
-// withEverySetting are the renderings of everySetting.
+// withEverySetting are the renderings of everySetting, for the managers.
 func withEverySetting() []rendering {
 	return slices.DeleteFunc(slices.Clone(renderings), func(r rendering) bool { return r.why != "with every setting" })
 }
@@ -65,7 +65,7 @@ func withEverySetting() []rendering {
 // Common labels and annotations are on every object, and what the chart says itself stays: selectors still find
 // the pods. Red when an object is left out, or when a given label takes the place of one that is selected by.
 func TestCommonLabelsAreOnEveryObject(t *testing.T) {
-	for _, r := range withEverySetting() {
+	for _, r := range append(withEverySetting(), webRenderings[2]) {
 		_, objects := render(t, r)
 		for _, object := range objects {
 			labels, note := object.GetLabels(), object.GetAnnotations()["note"]
@@ -200,7 +200,7 @@ var kubernetesOwn = regexp.MustCompile(`^(global|affinity/\w+|topologySpreadCons
 
 // Every object of a schema names all of its keys, or the shape of their values. Red when a misspelt key is taken.
 func TestSchemasAreClosed(t *testing.T) {
-	for _, name := range []string{"trellis-master", "trellis-seed"} {
+	for _, name := range []string{"trellis-master", "trellis-seed", webChart} {
 		var walk func(path string, schema map[string]any)
 		walk = func(path string, schema map[string]any) {
 			_, closed := schema["additionalProperties"]
@@ -230,7 +230,7 @@ func schemaOf(t *testing.T, loaded *chart.Chart) map[string]any {
 
 // Red when the schema knows a value that values.yaml does not show.
 func TestValuesShowWhatTheSchemaKnows(t *testing.T) {
-	for _, name := range []string{"trellis-master", "trellis-seed"} {
+	for _, name := range []string{"trellis-master", "trellis-seed", webChart} {
 		loaded := load(t, name)
 		var walk func(path string, schema, values map[string]any)
 		walk = func(path string, schema, values map[string]any) {
@@ -253,7 +253,7 @@ func TestValuesShowWhatTheSchemaKnows(t *testing.T) {
 // random is a path that is another one each time.
 var random = regexp.MustCompile(`\b[a-z0-9]{48}\b`)
 
-// What six configurations render to is read by people when it changes: `go test ./test/charts -run TestRendered -update`. The file of a
+// What these configurations render to is read by people when it changes: `go test ./test/charts -run TestRendered -update`. The file of a
 // chart as it is has everything, those of its other configurations have what differs from it.
 func TestRenderedAsReviewed(t *testing.T) {
 	for _, one := range []struct {
@@ -263,10 +263,11 @@ func TestRenderedAsReviewed(t *testing.T) {
 		{"master", "", renderings[0]}, {"master-standalone", "master", renderings[1]},
 		{"seed", "", renderings[2]}, {"seed-standalone", "seed", renderings[3]},
 		{"seed-every-setting", "seed", withEverySetting()[1]}, {"seed-agents", "seed", rendering{chart: "trellis-seed", values: withAgents}},
+		{"web", "", webRenderings[0]}, {"web-config-map", "web", webRenderings[1]}, {"web-every-setting", "web", webRenderings[2]},
 	} {
 		found := rendered(t, one.rendering)
 		if one.plain != "" {
-			found = differing(t, rendered(t, rendering{chart: one.chart}), found)
+			found = differing(t, rendered(t, rendering{chart: one.chart, values: withLeast(one.chart, nil)}), found)
 		}
 		golden.Match(t, "testdata/golden/"+one.file+".yaml", strings.Join(found, ""))
 	}

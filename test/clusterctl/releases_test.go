@@ -54,6 +54,9 @@ func checkout(t *testing.T, root string) string {
 		"go.mod":                                "module example.com/tiny\n\ngo 1.26.6\n\ntoolchain " + runtime.Version() + "\n",
 		"cmd/master-controller-manager/main.go": program,
 		"cmd/seed-controller-manager/main.go":   program,
+		"cmd/trellis-web/main.go":               program,
+		"cmd/kubectl-addons/main.go":            program,
+		"LICENSE":                               "Apache License 2.0\n",
 		"pkg/base/buildinfo/buildinfo.go": "package buildinfo\n\nvar version, commit, date string\n\n" +
 			"func Text() string { return version + \" \" + commit + \" \" + date }\n",
 	} {

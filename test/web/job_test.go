@@ -46,7 +46,7 @@ func pairsOf(of map[string]string) (all []string) {
 func TestTheMainJobWithoutScripts(t *testing.T) {
 	w := newSeed(t, "job")
 	w.publish("web")
-	token := w.user(w.namespace, "user")
+	token := w.userWith(w.namespace, "user", rulesOfGuide(t)...)
 	site := open(t, settings(t, w))
 	b := site.as(token)
 	b.shows("/", "Overview", "No installation is failing")

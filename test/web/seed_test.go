@@ -22,6 +22,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/cmd/wiring/contents"
+	"github.com/trellis-addons/trellis/hack/docs/markdown"
 	"github.com/trellis-addons/trellis/pkg/base/fairqueue"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	clusters "github.com/trellis-addons/trellis/pkg/clusters/cluster"
@@ -178,6 +179,25 @@ func (w *seed) user(namespace, name string) string {
 		}
 	}
 	return w.userWith(namespace, name, rules...)
+}
+
+// rulesOfGuide are those of the ClusterRole that the guide shows, as enough for a user of a cluster.
+func rulesOfGuide(t testing.TB) []rbacv1.PolicyRule {
+	t.Helper()
+	root, err := binaries.Root()
+	expect.NoError(t, err)
+	text, err := os.ReadFile(filepath.Join(root, "docs", "guides", "web.md"))
+	expect.NoError(t, err)
+	var role rbacv1.ClusterRole
+	for _, block := range markdown.Read(text).Blocks {
+		if block.Info == "yaml" && strings.Contains(block.Text, "kind: ClusterRole\n") {
+			expect.NoError(t, yaml.UnmarshalStrict([]byte(block.Text), &role))
+		}
+	}
+	if len(role.Rules) == 0 {
+		t.Fatal("docs/guides/web.md shows no ClusterRole")
+	}
+	return role.Rules
 }
 
 // userWith is the token of a user with these rights in one namespace.

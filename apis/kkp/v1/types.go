@@ -93,9 +93,6 @@ type ObjectReference struct {
 
 // Datacenter is where clusters of a seed run.
 type Datacenter struct {
-	// country of the datacenter.
-	// +optional
-	Country string `json:"country,omitempty"`
 	// location of the datacenter.
 	// +optional
 	Location string `json:"location,omitempty"`

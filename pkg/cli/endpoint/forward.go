@@ -48,13 +48,14 @@ func (e *Endpoint) pods(ctx context.Context) (found []pod, err error) {
 		}
 	}
 	slices.SortFunc(found, func(a, b pod) int { return cmp.Compare(a.name, b.name) })
+	found = slices.Compact(found) // each family of addresses has its slice
 	if at := slices.IndexFunc(found, func(one pod) bool { return one.name == e.pod }); at > 0 {
 		found[0], found[at] = found[at], found[0]
 	}
 	if len(found) == 0 {
 		return nil, errNoPod
 	}
-	return slices.Compact(found), nil
+	return found, nil
 }
 
 // callThrough sends a request through a port-forward to a pod.

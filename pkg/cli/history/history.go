@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 	eventsv1 "k8s.io/api/events/v1"
 
-	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cli"
 	"github.com/trellis-addons/trellis/pkg/serve/view"
 )
@@ -35,9 +34,7 @@ func Command(tool *cli.Tool) *cobra.Command {
 			return cli.Answer{}, err
 		}
 		events = slices.DeleteFunc(events, func(event eventsv1.Event) bool { return !view.IsChange(&event) })
-		answer := cli.Installations([]v1.AddonInstallation{*one}, tool.Now())
-		answer.Tables = []view.Table{view.Applied(one, tool.Now()), view.Events(events, tool.Now())}
-		answer.Notes, answer.Object = nil, cli.WithKind(one)
-		return answer, nil
+		tables := []view.Table{view.Applied(one, tool.Now()), view.Events(events, tool.Now())}
+		return cli.Answer{Tables: tables, Object: cli.WithKind(one)}, nil
 	})
 }

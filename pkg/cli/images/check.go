@@ -152,17 +152,16 @@ func referencesOf(found *view.Contents) (references []images.Reference) {
 		default:
 			continue
 		}
-		read, ok := images.Parse(name)
-		if !ok {
-			continue // nothing can pull it
-		}
+		read, _ := images.Parse(name)
 		if tag != "" {
 			read.Tag = ":" + tag
 		}
 		if digest != "" {
 			read.Tag, read.Digest = "", "@"+digest
 		}
-		references = append(references, read)
+		if _, ok := images.Parse(read.String()); ok { // otherwise nothing can pull it
+			references = append(references, read)
+		}
 	}
 	slices.SortFunc(references, func(a, b images.Reference) int { return cmp.Compare(a.String(), b.String()) })
 	return slices.Compact(references)

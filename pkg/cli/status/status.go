@@ -65,9 +65,7 @@ func (o *options) read(ctx context.Context, seed *cli.Platform, arguments []stri
 		if err != nil {
 			return cli.Answer{}, err
 		}
-		answer := cli.Installations([]v1.AddonInstallation{*one}, o.Now())
-		answer.Tables, answer.Notes, answer.Object = view.Status(one, o.Now()), nil, cli.WithKind(one)
-		return answer, nil
+		return cli.Answer{Tables: view.Status(one, o.Now()), Object: cli.WithKind(one)}, nil
 	}
 	of, err := o.Place(ctx, seed)
 	if err != nil {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/clusters/remote"
 	"github.com/trellis-addons/trellis/pkg/install/revision"
@@ -17,6 +19,7 @@ func (p *Previewer) History(ctx context.Context, installation *kubermaticv1.Addo
 	within, end := limitedTo(remote.Within(ctx, "one history", remote.PassTotals), previewTime)
 	defer end()
 	f := p.reconciler.factsWith(installation, newMemory(installation))
+	defer p.reconciler.clusters.forget(client.ObjectKeyFromObject(installation))
 	if err := p.reconciler.locate(within, f); err != nil {
 		return preview.History{}, fmt.Errorf("finding the cluster: %w", err)
 	}

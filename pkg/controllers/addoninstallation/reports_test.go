@@ -225,7 +225,7 @@ func TestANewerVersionIsReportedOnce(t *testing.T) {
 	w := newWorld(t)
 	stop := w.startUntil()
 	first, second, third := w.version(offered{version: "1.0.0"}), w.version(offered{version: "1.1.0"}), w.version(offered{version: "2.0.0"})
-	third.Constraints.K8sVersion = ">= 9"
+	third.Constraints = &kubermaticv1.Constraints{K8sVersion: ">= 9"}
 	w.publishVersions("newer", kubermaticv1.CatalogueCustom, []kubermaticv1.AddonVersion{first, second, third})
 	object := w.install("newer", "1.0.0")
 	w.ready(object)

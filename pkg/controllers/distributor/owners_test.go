@@ -312,7 +312,7 @@ func TestWhatCantBeReadGivesNothingUp(t *testing.T) {
 	child = w.expectCondition(child, v1.ConditionConflicting, "True", v1.ReasonOwnedByOther)
 	message := child.Status.Conditions[slices.IndexFunc(child.Status.Conditions,
 		func(one metav1.Condition) bool { return one.Type == v1.ConditionConflicting })].Message
-	if !strings.Contains(message, `annotate "team" with `) {
+	if !strings.Contains(message, `take-over=db on "team"`) {
 		t.Error(message)
 	}
 	expect.Change(w.t, w.master, team, func(object *v1.AddonCatalogue) {

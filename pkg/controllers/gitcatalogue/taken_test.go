@@ -40,7 +40,7 @@ func TestATakenNameHoldsUpItsAddonOnly(t *testing.T) {
 			w.look(object)
 			w.expectAddons(object, second, "loki", "2.0.0", "thanos", "1.0.0")
 			reported := w.expectFetched(object, "False", v1.ReasonGeneratedNameTaken)
-			if !strings.Contains(reported, squatter.Name) || !strings.Contains(reported, `add-on "mimir"`) || !strings.Contains(reported, "delete it") {
+			if !strings.Contains(reported, squatter.Name) || !strings.Contains(reported, `add-on "mimir"`) || !strings.Contains(reported, "delete that AddonCatalogue") {
 				t.Errorf("it says %q", reported)
 			}
 			version := object.ResourceVersion

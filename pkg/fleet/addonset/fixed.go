@@ -93,6 +93,7 @@ func sourcesOf(item *v1.AddonSetItem) []string {
 		add(from.SecretRef != nil, "valuesFrom.secretRef")
 		add(from.ConfigMapRef != nil, "valuesFrom.configMapRef")
 		add(from.ProviderRef != nil, "valuesFrom.providerRef")
+		add(from.ObjectRef != nil, "valuesFrom.objectRef")
 	}
 	add(item.ValuesTemplate != "", "valuesTemplate")
 	add(item.PlatformSecretRef != nil, "platformSecretRef")

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/runtime"
+
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/fleet/addonset"
 )
@@ -42,6 +44,35 @@ func TestWhatAnItemCantBecome(t *testing.T) {
 		}
 		if !strings.Contains(message, "give the item another name") {
 			t.Errorf("%s: it does not say what to do: %s", test.why, message)
+		}
+	}
+}
+
+// Red when an edit that drops a source of values is no warning, for any kind of source, or when one that keeps it is.
+func TestDroppedSourcesOfValuesAreWarnedOf(t *testing.T) {
+	key := &v1.KeyReference{Name: "x"}
+	sources := map[string]v1.AddonSetItem{
+		"values":                  {Values: &runtime.RawExtension{Raw: []byte(`{"a":1}`)}},
+		"valuesFrom.secretRef":    {ValuesFrom: []v1.ValuesSource{{SecretRef: key}}},
+		"valuesFrom.configMapRef": {ValuesFrom: []v1.ValuesSource{{ConfigMapRef: key}}},
+		"valuesFrom.providerRef":  {ValuesFrom: []v1.ValuesSource{{ProviderRef: &v1.ProviderReference{Name: "x"}}}},
+		"valuesFrom.objectRef":    {ValuesFrom: []v1.ValuesSource{{ObjectRef: &v1.ObjectReference{Name: "x"}}}},
+		"valuesTemplate":          {ValuesTemplate: "a: 1"},
+		"platformSecretRef":       {PlatformSecretRef: &v1.PlatformSecretReference{Name: "x"}},
+	}
+	setOf := func(item v1.AddonSetItem) *v1.AddonSet {
+		item.Name = "web"
+		made := &v1.AddonSet{Spec: v1.AddonSetSpec{Addons: []v1.AddonSetItem{item}}}
+		made.Status.Counts = &v1.ClusterCounts{Selected: 1}
+		return made
+	}
+	for name, item := range sources {
+		dropped := addonset.ChangedSources(setOf(item), setOf(v1.AddonSetItem{}))
+		if len(dropped) != 1 || !strings.Contains(dropped[0], "no longer come from "+name+", but from no source of the set") {
+			t.Errorf("%s is dropped: %q", name, dropped)
+		}
+		if kept := addonset.ChangedSources(setOf(item), setOf(item)); len(kept) > 0 {
+			t.Errorf("%s is kept: %q", name, kept)
 		}
 	}
 }

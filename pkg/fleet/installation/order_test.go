@@ -13,7 +13,6 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/fleet/installation"
-	"github.com/trellis-addons/trellis/test/cost"
 )
 
 // made is an installation of the add-on of its own name, at generation 1.
@@ -445,26 +444,41 @@ func TestRemovalsByDependencyNeverHoldEachOther(t *testing.T) {
 	}
 }
 
-// Red when a decision takes more than its share for a cluster of eight times as many installations.
+// Red when a decision takes more than its share for a cluster of eight times as many installations. It counts allocations, of which each
+// visit of an installation takes some: they don't depend on the machine.
 func TestOrderIsLinear(t *testing.T) {
-	grown := func(count int) []v1.AddonInstallation {
-		all := make([]v1.AddonInstallation, count)
-		for i := range all {
-			all[i] = made(fmt.Sprintf("i%d", i))
-			for far := range 16 {
-				all[i].Spec.DependsOn = append(all[i].Spec.DependsOn, v1.InstallationName(fmt.Sprintf("i%d", (i+far+1)%count)))
+	// fleet has installations that each depend on the next 16, of the first too if they are a ring, and of an early slot every tenth.
+	fleet := func(count int, isRing bool) (all []v1.AddonInstallation) {
+		for i := range count {
+			one := made(fmt.Sprintf("i%d", i))
+			if i%10 == 0 {
+				one.Spec.AddonRef.Name = "cni"
 			}
+			for next := i + 1; next <= i+16 && (isRing || next < count); next++ {
+				one.Spec.DependsOn = append(one.Spec.DependsOn, v1.InstallationName(fmt.Sprintf("i%d", next%count)))
+			}
+			all = append(all, one)
 		}
 		return all
 	}
-	small, large := grown(500), grown(4000)
-	decide := func(all []v1.AddonInstallation) func() {
-		return func() {
-			one := installation.NeighbourhoodOf(&all[0], all, slots)
+	decide := func(all []v1.AddonInstallation, own int) float64 {
+		return testing.AllocsPerRun(1, func() {
+			one := installation.NeighbourhoodOf(&all[own], all, slots)
 			one.BeforeFirstApply()
 			one.BeforeVersion(func(*v1.AddonInstallation) bool { return false })
 			one.BeforeRemoval(false)
+		})
+	}
+	for _, isRing := range []bool{true, false} {
+		small, large := fleet(100, isRing), fleet(800, isRing)
+		for _, isLast := range []bool{false, true} { // the last of a row depends on none, and all others on it
+			few, many := decide(small, 0), decide(large, 0)
+			if isLast {
+				few, many = decide(small, len(small)-1), decide(large, len(large)-1)
+			}
+			if many > 10*few {
+				t.Errorf("ring %t, last %t: %.0f allocations for 100, %.0f for 800", isRing, isLast, few, many)
+			}
 		}
 	}
-	cost.Share(t, 24, decide(small), decide(large))
 }

@@ -43,9 +43,12 @@ type rowQuery struct {
 func readRows(values map[string]string) (rowQuery, error) {
 	asked := rowQuery{state: values["state"], search: strings.ToLower(values["search"]), sort: "name", limit: defaultRows}
 	var err error
-	for parameter, into := range map[string]*string{"namespace": &asked.namespace, "addon": &asked.addon} {
-		if given, isGiven := values[parameter]; isGiven {
-			if *into, err = name(parameter, given); err != nil {
+	for _, one := range []struct {
+		parameter string
+		into      *string
+	}{{"namespace", &asked.namespace}, {"addon", &asked.addon}} {
+		if given, isGiven := values[one.parameter]; isGiven {
+			if *one.into, err = name(one.parameter, given); err != nil {
 				return asked, err
 			}
 		}

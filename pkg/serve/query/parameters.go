@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
@@ -153,7 +154,8 @@ func parameters(raw string, known ...string) (map[string]string, error) {
 		return nil, &ParameterError{"query", "it is not written as name=value&name=value"}
 	}
 	values := make(map[string]string, len(parsed))
-	for name, given := range parsed {
+	for _, name := range slices.Sorted(maps.Keys(parsed)) {
+		given := parsed[name]
 		if !slices.Contains(known, name) {
 			return nil, &ParameterError{shown(name), "there is no such parameter; " + thereAre(known)}
 		}

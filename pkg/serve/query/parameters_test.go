@@ -2,12 +2,15 @@ package query
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
 	"unsafe"
 
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 )
 
@@ -40,6 +43,55 @@ func TestBearer(t *testing.T) {
 	}
 	if _, err := bearer(http.Header{"Authorization": {"Bearer a", "Bearer b"}}); err == nil {
 		t.Error("two tokens are taken")
+	}
+}
+
+// Red when one wrong request gets several answers.
+func TestAWrongRequestHasOneAnswer(t *testing.T) {
+	t.Parallel()
+	route, _, err := find(http.MethodGet, pathInstallations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for raw, says := range map[string]string{
+		"namespace=N&addon=A&sort=x": `namespace: "N"`, "x=1&w=1&y=1&z=1&v=1": "v: there is no such parameter", "addon=a&addon=b&state=x&state=y": "addon: it is given",
+	} {
+		for range 50 {
+			if _, err := newQueries().read(raw, route); err == nil || !strings.HasPrefix(err.Error(), says) {
+				t.Fatalf("%s: %v, want %s", raw, err, says)
+			}
+		}
+	}
+}
+
+// Red when a set is planned that no API server accepts, so that its items and groups have no bound, or when a file without a type is refused.
+func TestSetsOfPreviewsHaveTheBoundsOfTheirKind(t *testing.T) {
+	t.Parallel()
+	read := func(spec string) (*v1.AddonSet, error) {
+		text := `{"apiVersion":"kubermatic.k8c.io/v1","kind":"AddonSet","metadata":{"name":"tools"},"spec":` + spec + `}`
+		return setOf(httptest.NewRequest(http.MethodPost, "/", strings.NewReader(text)), "tools")
+	}
+	item := func(at int) string { return fmt.Sprintf(`{"name":"i%d","addonRef":{"name":"web"}}`, at) }
+	const rest = `"clusterSelector":{},"rollout":{"groups":[{"name":"all","clusterSelector":{}}],"maxConcurrency":"10%"}}`
+	made, err := read(`{"addons":[` + item(0) + `],` + rest)
+	if err != nil || made.Spec.Type != v1.AddonSetCustom {
+		t.Fatalf("a set without a type: %v (%v)", made, err)
+	}
+	var many []string
+	for at := range 65 {
+		many = append(many, item(at))
+	}
+	for why, spec := range map[string]string{
+		"too many items": `{"addons":[` + strings.Join(many, ",") + `],` + rest,
+		"a wrong name":   `{"addons":[{"name":"W","addonRef":{"name":"web"}}],` + rest,
+		"no selector":    `{"addons":[` + item(0) + `]}`,
+		"too many groups": `{"clusterSelector":{},"rollout":{"groups":[` + strings.TrimSuffix(strings.Repeat(
+			`{"name":"g","clusterSelector":{}},`, 65), ",") + `]}}`,
+	} {
+		var refused *ParameterError
+		if _, err := read(spec); !errors.As(err, &refused) || !strings.Contains(err.Error(), "addonsets.spec") {
+			t.Errorf("%s: %v", why, err)
+		}
 	}
 }
 

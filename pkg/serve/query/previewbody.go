@@ -19,9 +19,14 @@ import (
 	"github.com/trellis-addons/trellis/pkg/serve/crds"
 )
 
-// specSchema is the schema of spec in our CRD. Its rules in CEL are not checked: those about changes are (checkChange), and others are
-// checked again by the controller.
-var specSchema = sync.OnceValues(func() (*jsonschema.Schema, error) {
+// specSchemas are the schemas of spec in our CRDs, by resource. Their rules in CEL are not checked: those about changes of an installation
+// are (checkChange), and others are checked again by the controller.
+var specSchemas = map[string]func() (*jsonschema.Schema, error){
+	ResourceInstallations: sync.OnceValues(func() (*jsonschema.Schema, error) { return specSchema(ResourceInstallations) }),
+	resourceSets:          sync.OnceValues(func() (*jsonschema.Schema, error) { return specSchema(resourceSets) }),
+}
+
+func specSchema(resource string) (*jsonschema.Schema, error) {
 	folder, err := charts.CRDs("trellis-seed")
 	if err != nil {
 		return nil, err
@@ -31,7 +36,7 @@ var specSchema = sync.OnceValues(func() (*jsonschema.Schema, error) {
 		return nil, err
 	}
 	at := slices.IndexFunc(definitions, func(one *unstructured.Unstructured) bool {
-		return strings.HasPrefix(one.GetName(), ResourceInstallations+".")
+		return strings.HasPrefix(one.GetName(), resource+".")
 	})
 	if at < 0 {
 		return nil, errNoDefinition
@@ -57,9 +62,9 @@ var specSchema = sync.OnceValues(func() (*jsonschema.Schema, error) {
 		return nil, err
 	}
 	return compiler.Compile("spec.json")
-})
+}
 
-var errNoDefinition = errors.New("the chart has no CRD of AddonInstallations with one version")
+var errNoDefinition = errors.New("the chart has no CRD of the resource with one version")
 
 // installationOf reads an AddonInstallation with known fields only. Its namespace is the path's, and its name is that of the add-on if it
 // has none. Status and most of the metadata count for nothing. Errors: *ParameterError, *TooLargeError, *MediaTypeError.
@@ -83,18 +88,18 @@ func installationOf(request *http.Request, namespace string) (*v1.AddonInstallat
 	}
 	made.Spec.ReconcileStrategy = cmp.Or(made.Spec.ReconcileStrategy, v1.ReconcileContinuous)
 	made.Spec.DeletionPolicy = cmp.Or(made.Spec.DeletionPolicy, v1.DeletionDelete)
-	return made, checkSpec(&made.Spec)
+	return made, checkSpec(ResourceInstallations, &made.Spec)
 }
 
-// checkSpec checks a spec by the CRD's schema. Errors: *ParameterError, which names the first field that is wrong.
-func checkSpec(spec *v1.AddonInstallationSpec) error {
-	schema, err := specSchema()
+// checkSpec checks a spec by the schema of its CRD. Errors: *ParameterError, which names the first field that is wrong.
+func checkSpec(resource string, spec any) error {
+	schema, err := specSchemas[resource]()
 	if err != nil {
-		return fmt.Errorf("reading the schema of AddonInstallations: %w", err)
+		return fmt.Errorf("reading the schema of %s: %w", resource, err)
 	}
 	encoded, err := json.Marshal(spec)
 	if err != nil {
-		return &ParameterError{"body", "spec.values is not JSON"}
+		return &ParameterError{"body", "its values are not JSON"}
 	}
 	decoded, err := jsonschema.UnmarshalJSON(bytes.NewReader(encoded))
 	if err != nil {
@@ -108,5 +113,5 @@ func checkSpec(spec *v1.AddonInstallationSpec) error {
 		wrong = wrong.Causes[0]
 	}
 	field := strings.Join(append([]string{"spec"}, wrong.InstanceLocation...), ".")
-	return &ParameterError{"body", shown(field) + ": it is not what the kind allows: see kubectl explain addoninstallations.spec"}
+	return &ParameterError{"body", shown(field) + ": it is not what the kind allows: see kubectl explain " + resource + ".spec"}
 }

@@ -1,9 +1,11 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/fleet/addonset"
@@ -41,16 +43,10 @@ func (s *Server) setPreview(ctx context.Context, of *call) (*content, error) {
 		return nil, err
 	}
 	defer endBody()
-	asked := &v1.AddonSet{}
-	if err := body(of.request, asked); err != nil {
+	asked, err := setOf(of.request, called)
+	if err != nil {
 		return nil, err
 	}
-	kind := asked.GroupVersionKind()
-	if kind.Kind != "" && kind.Kind != "AddonSet" || kind.Group != "" && kind.GroupVersion() != v1.GroupVersion ||
-		asked.Name != "" && asked.Name != called {
-		return nil, &ParameterError{"body", fmt.Sprintf("it is not AddonSet %q of %s", called, v1.GroupVersion)}
-	}
-	asked.Name = called
 	end, err := s.turns.take(ctx, previewing, setTurn)
 	if err != nil {
 		return nil, err
@@ -67,4 +63,19 @@ func (s *Server) setPreview(ctx context.Context, of *call) (*content, error) {
 		return nil, &UnavailableError{"the sets can't be planned now", err}
 	}
 	return answerOf(made)
+}
+
+// setOf reads an AddonSet with this name, with known fields only. Errors: *ParameterError, *TooLargeError, *MediaTypeError.
+func setOf(request *http.Request, called string) (*v1.AddonSet, error) {
+	asked := &v1.AddonSet{}
+	if err := body(request, asked); err != nil {
+		return nil, err
+	}
+	kind := asked.GroupVersionKind()
+	if kind.Kind != "" && kind.Kind != "AddonSet" || kind.Group != "" && kind.GroupVersion() != v1.GroupVersion ||
+		asked.Name != "" && asked.Name != called {
+		return nil, &ParameterError{"body", fmt.Sprintf("it is not AddonSet %q of %s", called, v1.GroupVersion)}
+	}
+	asked.Name, asked.Spec.Type = called, cmp.Or(asked.Spec.Type, v1.AddonSetCustom)
+	return asked, checkSpec(resourceSets, &asked.Spec)
 }

@@ -178,7 +178,7 @@ func warningsOf(item *v1.AddonSetItem, offered map[string][]*v1.Addon, isCore bo
 		return warnings
 	}
 	base, _ := values.Decode(rawOf(newest.Values))
-	elsewhere := catalogue.TraitsOf(newest.Template.Method).IsChart || newest.ValuesTemplate != ""
+	elsewhere := catalogue.TraitsOf(newest.Template.Method).IsChart || newest.ValuesTemplate != "" || len(newest.ValuesFrom) > 0
 	return append(warnings, values.UnknownKeys(newest.Template.FormSpec, base, given, elsewhere)...)
 }
 

@@ -195,7 +195,13 @@ func TestSetsAreWarnedAsInstallationsAre(t *testing.T) {
 	create(t, c, namespace("warned-sets"))
 	placed := offered("warned-sets", "placed", v1.CatalogueCustom)
 	placed.Spec.Addons[0].TargetNamespace = "placed"
-	create(t, c, offered("warned-sets", "traefik", v1.CatalogueCustom), offered("warned-sets", "canal", v1.CatalogueCore), placed)
+	fed := offered("warned-sets", "fed", v1.CatalogueCustom)
+	for i := range fed.Spec.Addons[0].Versions { // its object may have any key
+		fed.Spec.Addons[0].Versions[i].ValuesFrom = []v1.VersionValuesSource{{ObjectRef: &v1.ObjectReference{
+			APIGroup: "example.com", Kind: "Settings", Name: "fed",
+		}}}
+	}
+	create(t, c, offered("warned-sets", "traefik", v1.CatalogueCustom), offered("warned-sets", "canal", v1.CatalogueCore), placed, fed)
 	handler := &webhook.Sets{Master: c, Namespace: "warned-sets"}
 	for _, test := range []struct {
 		why    string
@@ -210,6 +216,7 @@ func TestSetsAreWarnedAsInstallationsAre(t *testing.T) {
 		{"a version that is not there", func(item *v1.AddonSetItem) { item.AddonRef.Version = "2.0.0" },
 			[]string{`no catalogue has version "2.0.0" of add-on "traefik"; known versions: 1.9.0, 1.10.0`}},
 		{"a key that is misspelt", func(item *v1.AddonSetItem) { item.Values = raw(`{"replcas": 2}`) }, []string{`did you mean "replicas"?`}},
+		{"a key that an object may have", func(item *v1.AddonSetItem) { item.AddonRef.Name, item.Values = "fed", raw(`{"other": 2}`) }, nil},
 		{"a credential", func(item *v1.AddonSetItem) { item.Values = raw(`{"replicas": 2, "db": {"password": "x"}}`) },
 			[]string{"looks like a credential", `key "db" is neither`}},
 		{"the catalogue's namespace", func(item *v1.AddonSetItem) { item.TargetNamespace, item.AddonRef.Name = "", "placed" }, nil},
