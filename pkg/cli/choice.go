@@ -82,9 +82,7 @@ func Choose(available *v1.AddonCatalogue, demand Demand) (string, error) {
 }
 
 func selectIn(addon v1.Addon, demand Demand) (*v1.AddonVersion, catalogue.Refusal) {
-	// It has exactly one add-on and no annotation: there is no error.
-	entry, _ := catalogue.NewEntry(&v1.AddonCatalogue{Spec: v1.AddonCatalogueSpec{Addons: []v1.Addon{addon}}})
-	selection, refusal := catalogue.Select(entry, demand.Version, demand.Installed, catalogue.Platform{},
+	selection, refusal := catalogue.Select(catalogue.EntryOf(addon), demand.Version, demand.Installed, catalogue.Platform{},
 		catalogue.SelectOptions{AllowDowngrade: demand.Downgrade})
 	if refusal != nil {
 		return nil, refusal
