@@ -88,6 +88,13 @@ func NewEntry(merged *v1.AddonCatalogue) (*Entry, error) {
 	return entry, nil
 }
 
+// EntryOf is the entry of an add-on that was not merged, which must not change afterwards: its versions have no origins.
+func EntryOf(addon v1.Addon) *Entry {
+	entry := &Entry{Addon: addon}
+	entry.readVersions(nil)
+	return entry
+}
+
 // ReadOrigins returns the origin of each version of a merged catalogue. Errors: *MalformedError.
 func ReadOrigins(merged *v1.AddonCatalogue) (map[string]Origin, error) {
 	origins := map[string]Origin{}

@@ -82,9 +82,7 @@ func Choose(available *v1.AddonCatalogue, demand Demand) (string, error) {
 }
 
 func selectIn(addon v1.Addon, demand Demand) (*v1.AddonVersion, catalogue.Refusal) {
-	// It has exactly one add-on and no annotation: there is no error.
-	entry, _ := catalogue.NewEntry(&v1.AddonCatalogue{Spec: v1.AddonCatalogueSpec{Addons: []v1.Addon{addon}}})
-	selection, refusal := catalogue.Select(entry, demand.Version, demand.Installed, catalogue.Platform{},
+	selection, refusal := catalogue.Select(catalogue.EntryOf(addon), demand.Version, demand.Installed, catalogue.Platform{},
 		catalogue.SelectOptions{AllowDowngrade: demand.Downgrade})
 	if refusal != nil {
 		return nil, refusal
@@ -123,11 +121,19 @@ func unlessCut(available *v1.AddonCatalogue, refusal error) error {
 // does. Errors: ExitRefused with the field and what it may have.
 func CheckForm(ctx context.Context, seed *Platform, demand Demand, given map[string]any) error {
 	version, err := Merged(ctx, seed, demand)
-	if err != nil || version == nil || version.Template == nil {
+	if err != nil {
 		return err
 	}
+	return CheckFormOf(version, demand.Addon, given)
+}
+
+// CheckFormOf is CheckForm for the version of an add-on; nil: it is unknown.
+func CheckFormOf(version *v1.AddonVersion, addon string, given map[string]any) error {
+	if version == nil || version.Template == nil {
+		return nil
+	}
 	if err := values.CheckForm(version.Template.FormSpec, given, effective(version, given)); err != nil {
-		return Fail(ExitRefused, "correct the values", "version %q of add-on %q: %w", version.Version, demand.Addon, err)
+		return Fail(ExitRefused, "correct the values", "version %q of add-on %q: %w", version.Version, addon, err)
 	}
 	return nil
 }

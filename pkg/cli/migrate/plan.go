@@ -2,7 +2,6 @@ package migrate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -130,10 +129,7 @@ func (p *plan) choose(ctx context.Context, one *item, demand cli.Demand) error {
 		one.fails("add-on %q is not a Helm chart, so it can't adopt a Helm release", one.addon)
 		return nil
 	}
-	if err := cli.CheckForm(ctx, p.seed, demand, one.values); err != nil {
-		if coded, isCoded := errors.AsType[*cli.Error](err); !isCoded || coded.Code != cli.ExitRefused {
-			return err
-		}
+	if err := cli.CheckFormOf(merged, one.addon, one.values); err != nil {
 		one.fails("%v", err)
 		return nil
 	}

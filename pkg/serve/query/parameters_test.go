@@ -54,7 +54,9 @@ func TestAWrongRequestHasOneAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	for raw, says := range map[string]string{
-		"namespace=N&addon=A&sort=x": `namespace: "N"`, "x=1&w=1&y=1&z=1&v=1": "v: there is no such parameter", "addon=a&addon=b&state=x&state=y": "addon: it is given",
+		"namespace=N&addon=A&sort=x":      `namespace: "N"`,
+		"x=1&w=1&y=1&z=1&v=1":             "v: there is no such parameter",
+		"addon=a&addon=b&state=x&state=y": "addon: it is given",
 	} {
 		for range 50 {
 			if _, err := newQueries().read(raw, route); err == nil || !strings.HasPrefix(err.Error(), says) {
@@ -64,7 +66,8 @@ func TestAWrongRequestHasOneAnswer(t *testing.T) {
 	}
 }
 
-// Red when a set is planned that no API server accepts, so that its items and groups have no bound, or when a file without a type is refused.
+// Red when a set is planned that no API server accepts, so that its items and groups have no bound, or when a file without a type is
+// refused.
 func TestSetsOfPreviewsHaveTheBoundsOfTheirKind(t *testing.T) {
 	t.Parallel()
 	read := func(spec string) (*v1.AddonSet, error) {

@@ -62,11 +62,7 @@ func offeredEntry(addon string, available *v1.AddonCatalogue) *catalogue.Entry {
 			offered = one
 		}
 	}
-	entry, err := catalogue.NewEntry(&v1.AddonCatalogue{Spec: v1.AddonCatalogueSpec{Addons: []v1.Addon{offered}}})
-	if err != nil {
-		panic(err) // it has one add-on and no annotations
-	}
-	return entry
+	return catalogue.EntryOf(offered)
 }
 
 func (v *Verdict) add(about, reason, message, do string) {
@@ -81,9 +77,8 @@ func (v *Verdict) excluded(available *v1.AddonCatalogue) {
 			versions.Versions = append(versions.Versions, v1.AddonVersion{Version: one.Version})
 		}
 	}
-	all := &v1.AddonCatalogue{Spec: v1.AddonCatalogueSpec{Addons: []v1.Addon{versions}}}
 	var asked []string
-	for _, one := range offeredEntry(v.Addon, all).Choosable(v.Wanted) {
+	for _, one := range catalogue.EntryOf(versions).Choosable(v.Wanted) {
 		asked = append(asked, one.Version)
 	}
 	for _, one := range available.Status.Excluded {

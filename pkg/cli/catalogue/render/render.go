@@ -175,9 +175,7 @@ func choose(addons []v1.Addon, demand cli.Demand, platform catalogue.Platform) (
 		known := cli.NamesOf(addons, func(one *v1.Addon) string { return string(one.Name) })
 		return nil, nil, cli.Nearest("add-on", demand.Addon, known)
 	}
-	// It has exactly one add-on and no annotation: there is no error.
-	entry, _ := catalogue.NewEntry(&v1.AddonCatalogue{Spec: v1.AddonCatalogueSpec{Addons: addons[at : at+1]}})
-	selection, refusal := catalogue.Select(entry, demand.Version, "", platform, catalogue.SelectOptions{})
+	selection, refusal := catalogue.Select(catalogue.EntryOf(addons[at]), demand.Version, "", platform, catalogue.SelectOptions{})
 	switch {
 	case refusal != nil:
 		return nil, nil, &cli.Error{Code: cli.ExitNo, Err: refusal}
