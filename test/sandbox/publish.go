@@ -107,7 +107,7 @@ func (s *Sandbox) Describe(out io.Writer) {
 	if s.web != nil {
 		url, admin, user := s.WebURL()
 		of := s.WebCluster()
-		fmt.Fprintf(out, inBrowser, url, admin, user, of.Name, of.Seed)
+		fmt.Fprintf(out, inBrowser, url, admin, user, of.Name, of.Namespace(), of.Seed)
 	}
 	fmt.Fprint(out, end)
 }
@@ -160,7 +160,7 @@ const inBrowser = `
 In a browser: %[1]s
 
   %[2]s  the token of an admin
-  %[3]s  the token of a user of cluster %[4]s on %[5]s
+  %[3]s  the token of a user of cluster %[4]s (namespace %[5]s on %[6]s)
 `
 
 const end = `
