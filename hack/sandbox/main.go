@@ -47,7 +47,7 @@ func run(ctx context.Context, arguments []string) error {
 	if !known || flags.NArg() > 0 {
 		return fmt.Errorf("CLUSTERS=%s %q: write kkp or %s", *clusters, flags.Args(), sandbox.ClusterAPI)
 	}
-	return up(ctx, sandbox.Options{Clusters: kind, TwoMinors: *minors == 2})
+	return up(ctx, sandbox.Options{Clusters: kind, TwoMinors: *minors == 2, Web: true})
 }
 
 func up(ctx context.Context, options sandbox.Options) error {

@@ -7,6 +7,7 @@ const (
 	clusterAPI = "docs/guides/cluster-api.md"
 	moving     = "docs/guides/moving.md"
 	standalone = "deploy/standalone/README.md"
+	web        = "docs/guides/web.md"
 )
 
 const startedHere = "this test starts the sandbox by the function that the target's program calls"
@@ -79,6 +80,19 @@ done`,
 	},
 	{page: airGap, begins: "kubectl --namespace kubermatic create secret generic internal-registry", way: bare, before: "authority > ca.crt"},
 	{page: airGap, begins: "kubectl --namespace kubermatic create secret docker-registry platform-pull", way: bare},
+	{
+		page: web, begins: "kubectl create namespace kubermatic", way: bare,
+		before: "gone kubermatic; packages . 0.1.0; CLIENT_SECRET=not-a-secret",
+		after: `kubectl --namespace kubermatic get configmap trellis-web --output jsonpath='{.data.config\.yaml}' > configured
+for one in 'publicURL: https://addons.example.com' 'issuer: https://login.example.com' 'name: europe' 'secretFile: /etc/trellis-web/oidc/secret'; do
+  has "$one" < configured
+done
+kubectl --namespace kubermatic get ingress,networkpolicy,poddisruptionbudget --output name | has ingress.networking.k8s.io/trellis-web
+test "$(kubectl --namespace kubermatic get secret trellis-web-keys --output jsonpath='{.data.1}' | base64 -d | wc -c)" = 64`,
+	},
+	{
+		page: web, begins: "kubectl --namespace cluster-abc create serviceaccount portal", way: bare, before: "namespaces cluster-abc",
+	},
 	{
 		page: "docs/guides/upgrade.md", begins: "helm upgrade trellis-seed", way: bare,
 		before: `packages . 9.9.9

@@ -112,7 +112,7 @@ func start(t *testing.T, clusters string) string {
 		return *running
 	}
 	folder := filepath.Join(t.TempDir(), "sandbox")
-	options := sandbox.Options{Folder: folder, Clusters: clusters, Progress: fleet.NewProgress(t.Output())}
+	options := sandbox.Options{Folder: folder, Clusters: clusters, Web: true, Progress: fleet.NewProgress(t.Output())}
 	box, err := sandbox.Start(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)

@@ -48,6 +48,8 @@ type ClusterOptions struct {
 	Certificates bool
 	// Audit makes the API server log each call of these users, without bodies: AuditLog is the file.
 	Audit []string
+	// Tokens are bearer tokens of further users, by name. The users have no groups, and no rights but those that they are given.
+	Tokens map[string]string
 	// FreeOwners allows a client that writes an object to name any owner of it, as an API server does by default.
 	// Without it, a client needs rights on the owner (admission plugin OwnerReferencesPermissionEnforcement): all
 	// that works under this plugin also works with free owners.

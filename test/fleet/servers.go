@@ -68,8 +68,17 @@ func (c *Cluster) writeKeys() error {
 		"audit.yaml": policy,
 		"ca.crt":     c.fleet.authority.PEM, "tls.crt": certificate, "tls.key": key,
 		"accounts.key": accounts, "accounts.pub": encode("PUBLIC KEY", public),
-		"tokens.csv": fmt.Appendf(nil, "%s,admin,admin,system:masters\n", c.token),
+		"tokens.csv": c.tokens(),
 	})
+}
+
+// tokens are those of the administrator and of the further users, as an API server reads them.
+func (c *Cluster) tokens() []byte {
+	lines := fmt.Appendf(nil, "%s,admin,admin,system:masters\n", c.token)
+	for user, token := range c.options.Tokens {
+		lines = fmt.Appendf(lines, "%s,%s,%s\n", token, user, user)
+	}
+	return lines
 }
 
 // StartServer starts the API server, the first time or after StopServer, and waits until it is ready.

@@ -30,7 +30,7 @@ func (s *Sandbox) flags(cluster string) ([]string, error) {
 			return nil, fmt.Errorf("%s:%d: %q is no manager: begin the line with %s, seed, or one of %v", s.path("flags"), number+1,
 				words[0], Master, s.seeds())
 		}
-		if words[0] == cluster || words[0] == "seed" && cluster != Master {
+		if words[0] == cluster || words[0] == "seed" && slices.Contains(s.seeds(), cluster) {
 			flags = append(flags, words[1:]...)
 		}
 	}

@@ -91,7 +91,7 @@ func (s *Sandbox) deregister(keepLogs bool) {
 // sweep removes everything that a sandbox makes, except the lock and the ports.
 func sweep(folder string, keepLogs bool) {
 	for _, name := range []string{
-		"ready", "env", "ca.crt", "bin", "kubeconfigs", "pods", "controlplanes", "controlplanes.lock",
+		"ready", "env", "ca.crt", "bin", "kubeconfigs", "pods", "web", "controlplanes", "controlplanes.lock",
 	} {
 		_ = disk.RemoveAll(filepath.Join(folder, name))
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/trellis-addons/trellis/test/pod"
 )
 
-// Manager is one of the product's managers, as the container of its chart's pod. When it ends by itself it is started again, as a kubelet
-// would.
+// Manager is one of the product's managers, as the container of its chart's pod, or the web view. When it ends by itself it is started
+// again, as a kubelet would.
 type Manager struct {
 	// Name is that of the control plane and "controller-manager".
 	Name string
@@ -30,6 +30,9 @@ type Manager struct {
 	container pod.Container
 	// run starts the container with what comes after its own arguments.
 	run func(ctx context.Context, arguments []string) (*fleet.Process, error)
+	// serving are the arguments that say where it serves probes and metrics, and ready is the path that says that it works.
+	serving func(probes, metrics string) []string
+	ready   string
 	// memory is the limit of its data in bytes, as a container's; 0 for none.
 	memory  uint64
 	mutex   sync.Mutex
@@ -98,7 +101,10 @@ func (s *Sandbox) addManager(ctx context.Context, cluster, program string, argum
 }
 
 func (s *Sandbox) newManager(cluster string, container pod.Container) *Manager {
-	made := &Manager{Name: container.Name, cluster: cluster, sandbox: s, container: container}
+	made := &Manager{Name: container.Name, cluster: cluster, sandbox: s, container: container, ready: "/readyz"}
+	made.serving = func(probes, metrics string) []string {
+		return []string{"--health-probe-bind-address", probes, "--metrics-bind-address", metrics}
+	}
 	if s.limited {
 		made.memory = uint64(container.Spec.Containers[0].Resources.Limits.Memory().Value())
 	}
@@ -150,8 +156,7 @@ func (m *Manager) launch(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		here := []string{"--health-probe-bind-address", probe, "--metrics-bind-address", metrics}
-		process, err := m.run(ctx, slices.Concat(flags, here))
+		process, err := m.run(ctx, slices.Concat(flags, m.serving(probe, metrics)))
 		if err != nil {
 			return err
 		}
@@ -163,7 +168,7 @@ func (m *Manager) launch(ctx context.Context) error {
 		m.process, m.metrics = process, "http://"+metrics+"/metrics"
 		m.mutex.Unlock()
 		return process.Await(ctx, "the manager to be ready", func(ctx context.Context) error {
-			_, err := fleet.Get(ctx, "http://"+probe+"/readyz")
+			_, err := fleet.Get(ctx, "http://"+probe+m.ready)
 			return err
 		})
 	})

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"k8s.io/client-go/tools/clientcmd"
@@ -41,7 +42,7 @@ func (s *Sandbox) publish() error {
 		return fmt.Errorf("writing the sources' certificate authority: %w", err)
 	}
 	var env strings.Builder
-	environment := append(s.environment(), s.queryEnvironment()...)
+	environment := slices.Concat(s.environment(), s.queryEnvironment(), s.webEnvironment())
 	for _, variable := range append(environment, variablesOf(environment)) {
 		fmt.Fprintf(&env, "export %s='%s'\n", variable[0], variable[1])
 	}
@@ -101,8 +102,14 @@ func (s *Sandbox) Describe(out io.Writer) {
 	if s.clusters == ClusterAPI {
 		platform, tries = capiPlatform, capiTries
 	}
-	fmt.Fprintf(out, "\nThe sandbox is ready.\n"+platform+places+tries+end, clusters.String(), s.Sources.GitURL, s.Sources.ChartsURL,
+	fmt.Fprintf(out, "\nThe sandbox is ready.\n"+platform+places+tries, clusters.String(), s.Sources.GitURL, s.Sources.ChartsURL,
 		s.Sources.Registry, shown, s.Folder)
+	if s.web != nil {
+		url, admin, user := s.WebURL()
+		of := s.WebCluster()
+		fmt.Fprintf(out, inBrowser, url, admin, user, of.Name, of.Namespace(), of.Seed)
+	}
+	fmt.Fprint(out, end)
 }
 
 const kkpPlatform = `
@@ -147,6 +154,13 @@ const capiTries = `  kubectl addons available --cluster elm --kubeconfig $k/mana
   kubectl --kubeconfig $k/elm.yaml -n kube-system get daemonsets,configmaps
 
 docs/guides/cluster-api.md goes on from here: an add-on in one of the Clusters, and an upgrade of Kubernetes that waits.
+`
+
+const inBrowser = `
+In a browser: %[1]s
+
+  %[2]s  the token of an admin
+  %[3]s  the token of a user of cluster %[4]s (namespace %[5]s on %[6]s)
 `
 
 const end = `

@@ -49,6 +49,8 @@ type Options struct {
 	Audit bool
 	// Approve are signers for which the seeds' managers approve certificates of agents themselves; without, somebody approves each.
 	Approve []any
+	// Web runs the web view too.
+	Web bool
 	// Environment are variables of managers, as KEY=value, by control plane.
 	Environment map[string][]string
 }
@@ -77,6 +79,7 @@ type Sandbox struct {
 	clients      map[string]client.WithWatch
 	managers     map[string]*Manager
 	standbys     map[string]*Manager
+	web          *webView
 	ports        *fleet.Ports
 	queryPorts   map[string]int
 	metricsPorts map[string]int
@@ -129,6 +132,9 @@ func Start(ctx context.Context, options Options) (*Sandbox, error) {
 		elect:   options.Elect, replicated: options.Replicated, audit: options.Audit, approve: options.Approve, environments: options.Environment,
 		progress: options.Progress, clients: map[string]client.WithWatch{}, managers: map[string]*Manager{}, standbys: map[string]*Manager{},
 	}
+	if options.Web {
+		s.web = newWebView()
+	}
 	if s.lock, err = register(folder); err != nil {
 		return nil, err
 	}
@@ -172,6 +178,7 @@ func (s *Sandbox) steps() []step {
 			step{"making the Clusters", s.makeTeam},
 			step{"distributing the sample catalogue", s.distributeSamples},
 			step{"waiting until upgrades would be held", s.awaitHolds},
+			step{"starting the web view", s.startWeb},
 		)
 	}
 	return append(steps,
@@ -179,6 +186,7 @@ func (s *Sandbox) steps() []step {
 		step{"connecting to the query endpoints", s.publishQuery},
 		step{"connecting the user clusters", s.connectClusters},
 		step{"distributing the sample catalogue", s.distributeSamples},
+		step{"starting the web view", s.startWeb},
 	)
 }
 
@@ -200,8 +208,10 @@ func (s *Sandbox) build(ctx context.Context) error {
 	if err := builder.Build(ctx, Needs(s.clusters, s.twoMinors)...); err != nil {
 		return err
 	}
-	s.progress.Printf("building both managers and kubectl-addons")
-	packages := []string{"./cmd/master-controller-manager", "./cmd/seed-controller-manager", "./cmd/kubectl-addons", pod.EnterPackage}
+	s.progress.Printf("building the managers, the web view and kubectl-addons")
+	packages := []string{
+		"./cmd/master-controller-manager", "./cmd/seed-controller-manager", "./cmd/kubectl-addons", "./cmd/trellis-web", pod.EnterPackage,
+	}
 	if err := binaries.BuildOwn(ctx, s.root, s.path("bin"), packages...); err != nil {
 		return err
 	}
@@ -233,7 +243,7 @@ func (s *Sandbox) startControlPlanes(ctx context.Context) error {
 		}
 	}
 	s.clients[Master] = s.clients[s.platform()[0]]
-	if err := s.findPorts(); err != nil {
+	if err := errors.Join(s.findPorts(), s.findWebPort()); err != nil {
 		return err
 	}
 	return s.publish()
@@ -254,6 +264,9 @@ func (s *Sandbox) end(keepLogs bool) {
 		_ = os.Remove(s.path("ready"))
 		for _, manager := range slices.Concat(slices.Collect(maps.Values(s.managers)), slices.Collect(maps.Values(s.standbys))) {
 			manager.Stop()
+		}
+		if s.web != nil && s.web.program != nil {
+			s.web.program.Stop()
 		}
 		if s.provider != nil {
 			s.provider.Stop()

@@ -115,6 +115,9 @@ func (s *Sandbox) controlPlanes() []fleet.ClusterOptions {
 		isSeed := slices.Contains(s.seeds(), name) // where agents may have certificates
 		clusters = append(clusters, fleet.ClusterOptions{Name: name, Release: binaries.Newer, Controllers: true, Certificates: isSeed})
 	}
+	for i := range clusters {
+		clusters[i].Tokens = s.webTokens()
+	}
 	if s.audit {
 		for i := range clusters {
 			clusters[i].Audit = Users(clusters[i].Name)
