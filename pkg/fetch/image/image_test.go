@@ -169,8 +169,8 @@ func TestRefusedLayers(t *testing.T) {
 		{"a file below what is a link in a layer below", "a", "but not in a lower layer", [][]byte{layer("a/x@", "/tmp"), layer("a/x/y", "y")}},
 		{"the path lies below a link in a layer below", "a/b", "but not in a lower layer", [][]byte{layer("a@", "/tmp"), layer("a/b/x", "x")}},
 		{"a name twice in one layer", "a", "occurs twice", [][]byte{layer("a/x", "1", "a/x", "2")}},
-		{"a whiteout of dots", "a", "whiteout of a file that no lower layer has", [][]byte{layer("a/x", "x"), layer("a/.wh...", "")}},
-		{"a whiteout of nothing", "a", "whiteout of a file that no lower layer has", [][]byte{layer("a/x", "x"), layer("a/.wh.", "")}},
+		{"a whiteout of dots", "a", "whiteout that names no file", [][]byte{layer("a/x", "x"), layer("a/.wh...", "")}},
+		{"a whiteout of nothing", "a", "whiteout that names no file", [][]byte{layer("a/x", "x"), layer("a/.wh.", "")}},
 		{"a folder named as a whiteout", "a", "is in a whiteout", [][]byte{layer("a/.wh.b/x", "x")}},
 		{"a name that leads out, beside the path", "a", "leads out", [][]byte{layer("a/x", "x", "../x", "x")}},
 	} {
