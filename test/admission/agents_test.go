@@ -261,8 +261,8 @@ func ownHand(t *testing.T) []try {
 // beyondTheFloor are Roles that no agent gets.
 func beyondTheFloor() []try {
 	const (
-		words, deep, builtIn  = "agents get no wildcards", "agents get only subresources", "of Kubernetes' own kinds"
-		named, never          = "rights of agents to write ConfigMaps and Leases need resourceNames", "agents get no rights for workloads"
+		words, deep, builtIn  = "agents can't get wildcards", "agents can get only subresources", "of Kubernetes' own kinds"
+		named, never          = "rights of agents to write ConfigMaps and Leases need resourceNames", "agents can't get rights for workloads"
 		configMaps, leases    = "configmaps", "leases"
 		coordination, example = "coordination.k8s.io", "example.com"
 	)

@@ -130,7 +130,7 @@ func writersOf() []metav1.ObjectMeta {
 
 // finalizing are tries at finalizers, which no agent gives to what Kubernetes itself has.
 func finalizing() []try {
-	const says = "agents set no finalizers"
+	const says = "agents can't set finalizers"
 	patch := fmt.Sprintf(`{"metadata":{"finalizers":[%q]}}`, held)
 	more := fmt.Sprintf(`{"metadata":{"finalizers":[%q,"example.com/more"]}}`, held)
 	marked := map[string]any{"metadata": map[string]any{"finalizers": []any{held}}}
@@ -188,7 +188,7 @@ func finalizing() []try {
 
 // outboxes are tries at Secrets, of which an agent changes the data.
 func outboxes() []try {
-	const data, none = "agents change only the data of a Secret", "agents create no Secrets"
+	const data, none = "agents can change only the data of a Secret", "agents can't create Secrets"
 	outbox, bare := secretOf(guest, "addon-out-writer", ""), secretOf(guest, "addon-out-bare", "")
 	patch := func(what string, of client.Object, patch, says string) try {
 		return try{what: what, do: merging(of, patch), policy: "agent-writes", says: says}

@@ -109,7 +109,7 @@ true
 {{- define "trellis.metricsPort" -}}
 {{- $port := .Values.metricsBindAddress | splitList ":" | last | int }}
 {{- if has $port (list 8081 8443 9443) }}
-{{- fail (printf "metricsBindAddress has port %d, which is one of the manager's others: take another, such as :8085" $port) }}
+{{- fail (printf "metricsBindAddress has port %d, which is one of the manager's others: use another, such as :8085" $port) }}
 {{- end }}
 {{- $port }}
 {{- end }}
@@ -127,17 +127,17 @@ true
 {{- end }}
 {{- range .Values.extraVolumes }}
 {{- if has .name (list "store" "metrics-tls" "tracing-ca" "query-tls" "webhook-certificate" "webhook-path" "webhook-client") }}
-{{- fail (printf "extraVolumes has %q, which is the name of a volume of the chart: take another" .name) }}
+{{- fail (printf "extraVolumes has %q, which is the name of a volume of the chart: use another" .name) }}
 {{- end }}
 {{- end }}
 {{- if and (hasPrefix "http:" .Values.tracing.endpoint) (not .Values.tracing.insecure) }}
-{{- fail "tracing.endpoint is plain http: take https, or set tracing.insecure" }}
+{{- fail "tracing.endpoint is plain http: use https, or set tracing.insecure" }}
 {{- end }}
 {{- $memory := dig "limits" "memory" "" (.Values.resources | default dict) }}
 {{- with get .Values "render" }}
 {{- $processes := add .children 1 }}
 {{- if and $memory (ge (mul $processes (include "trellis.bytes" .memory | int64)) (include "trellis.bytes" (toString $memory) | int64)) }}
-{{- fail (printf "resources.limits.memory is %v, and %d renderers of render.memory %s may take all of it: give the container more, or take fewer or smaller ones" $memory $processes .memory) }}
+{{- fail (printf "resources.limits.memory is %v, and %d renderers of render.memory %s may take all of it: give the container more, or use fewer or smaller ones" $memory $processes .memory) }}
 {{- end }}
 {{- end }}
 {{- end }}

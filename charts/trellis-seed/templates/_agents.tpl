@@ -6,7 +6,7 @@
 {{- end }}
 {{- range .Values.extraVolumes }}
 {{- if eq .name "hub-ca" }}
-{{- fail "extraVolumes has \"hub-ca\", which is the name of a volume of the chart: take another" }}
+{{- fail "extraVolumes has \"hub-ca\", which is the name of a volume of the chart: use another" }}
 {{- end }}
 {{- end }}
 {{- end }}

@@ -86,7 +86,7 @@
 {{- end }}
 {{- range .Values.extraVolumes }}
 {{- if has .name (list "config" "keys" "tls" "oidc") }}
-{{- fail (printf "extraVolumes has %q, which is the name of a volume of the chart: take another" .name) }}
+{{- fail (printf "extraVolumes has %q, which is the name of a volume of the chart: use another" .name) }}
 {{- end }}
 {{- end }}
 {{- end }}

@@ -19,8 +19,8 @@ func Diff(tool *cli.Tool) *cobra.Command {
 	isLive := false
 	command := shows(tool, &cobra.Command{
 		Use: "diff NAME|ADDON", Short: "Show what a reconciliation would change, compared with what is applied",
-		Long: "Show what a reconciliation of an installation would change, compared with what was applied last. Only with --live\n" +
-			"the cluster is asked: it checks what would be written. Exit code 1: something differs, or would not be applied.",
+		Long: "Show what a reconciliation of an installation would change, compared with what was applied last. With --live,\n" +
+			"the cluster checks the objects too, in a dry run. Exit code 1: something differs, or would not be applied.",
 		Example: `  # Which fields of which objects would change
   kubectl addons diff prometheus --cluster 47s2ddlfgj
 
@@ -39,8 +39,8 @@ func Render(tool *cli.Tool) *cobra.Command {
 	var given cli.Given
 	command := shows(tool, &cobra.Command{
 		Use: "render NAME|ADDON[@VERSION|@RANGE]", Short: "Show the objects that an installation would have",
-		Long: "Show the objects that an installation would have: one that exists, or one of an add-on that is not installed. Fields are shown\n" +
-			"of objects that are new, and where they differ from what was applied last. Nothing is written.",
+		Long: "Show the objects that an installation would have: one that exists, or one of an add-on that is not installed. New objects\n" +
+			"are shown with all fields, other objects with the fields that differ from what was applied last. Nothing is written.",
 		Example: `  # All objects of an add-on, before it is installed
   kubectl addons render prometheus@1.x --cluster 47s2ddlfgj --set replicas=2`,
 		Annotations: cli.Needs(append([]string{"create addoninstallations for an add-on that is not installed"}, needs...)...),

@@ -115,11 +115,11 @@ func (v *visit) issueToken(ctx context.Context, at ready) error {
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) { // recreated since it was read
 			return isChanging(kindAccount, account.Name)
 		}
-		return failed(err, "asking for a token of ServiceAccount %q", account.Name)
+		return failed(err, "requesting a token of ServiceAccount %q", account.Name)
 	}
 	token, expires := []byte(request.Status.Token), request.Status.ExpirationTimestamp.Time
 	if len(token) == 0 || len(token) > maxPart || !expires.After(v.now.Add(time.Second)) {
-		return fmt.Errorf("asking for a token of ServiceAccount %q: %w", account.Name, errNoToken)
+		return fmt.Errorf("requesting a token of ServiceAccount %q: %w", account.Name, errNoToken)
 	}
 	return v.put(ctx, secret, map[string][]byte{KeyToken: token}, record{
 		Account: at.account, Issued: v.now, Expires: v.ends(expires, v.lifetime()),

@@ -449,7 +449,7 @@ func TestAnOlderClusterAPIIsServed(t *testing.T) {
 	}))
 	expect.Eventually(t, expect.Patience, func() error {
 		thief, err := finder.Find(t.Context(), target.Ref{Namespace: "team-older", Name: "thief"})
-		if err == nil && (thief.KubernetesVersion != "" || !strings.Contains(thief.NoVersion, "is a Secret.v1, which is none of the kinds")) {
+		if err == nil && (thief.KubernetesVersion != "" || !strings.Contains(thief.NoVersion, "is a Secret.v1, which is not one of the kinds")) {
 			err = fmt.Errorf("of a reference to a Secret it has %q (%s)", thief.KubernetesVersion, thief.NoVersion)
 		}
 		return err

@@ -62,7 +62,7 @@ func TestReadListRefuses(t *testing.T) {
 		{"a bad policy", "- {name: a, addonRef: {name: a}, targetNamespace: a, deletionPolicy: Never}", "deletionPolicy: "},
 		{"a source of two kinds", "- {name: a, addonRef: {name: a}, targetNamespace: a, valuesFrom: [{}]}", "valuesFrom[0]: "},
 		{"a bad selector", "- {name: a, addonRef: {name: a}, targetNamespace: a, clusterSelector: {matchLabels: {'a b': c}}}", "clusterSelector: "},
-		{"a rule's add-on under another name", "- {name: a, addonRef: {name: canal}, targetNamespace: a}", `the built-in rules have add-on "canal"`},
+		{"a rule's add-on under another name", "- {name: a, addonRef: {name: canal}, targetNamespace: a}", `a built-in rule has add-on "canal"`},
 		{"too many", strings.Repeat("- {}\n", maxItems+1), "at most 128"},
 		{"a key twice", "- {name: a, name: b}", ListName},
 	} {

@@ -155,7 +155,7 @@ func (s *stack) whiteout(directory, name string) error {
 	}
 	hidden := strings.TrimPrefix(name, whiteout)
 	if hidden == "" || hidden == "." || hidden == ".." {
-		return archive.Refused(path.Join(directory, name), "it is a whiteout of a file that no lower layer has")
+		return archive.Refused(path.Join(directory, name), "it is a whiteout that names no file")
 	}
 	if hidden = path.Join(directory, hidden); !s.matters(hidden) {
 		return nil

@@ -413,10 +413,10 @@ func TestBytesOfAnotherDigestAreRefused(t *testing.T) {
 	}))
 	session := open(t, strings.TrimPrefix(server.URL, "https://"), "x", trusting(fetch.Credentials{}, server))
 	digest := "sha256:" + strings.Repeat("a", 64)
-	if _, err := session.Manifest(t.Context(), digest); !isRefused(err) || !strings.Contains(err.Error(), "other content") {
+	if _, err := session.Manifest(t.Context(), digest); !isRefused(err) || !strings.Contains(err.Error(), "does not match this digest") {
 		t.Errorf("a manifest: got %v", err)
 	}
-	if err := session.Blob(t.Context(), digest, 1<<20, io.Discard); !isRefused(err) || !strings.Contains(err.Error(), "other content") {
+	if err := session.Blob(t.Context(), digest, 1<<20, io.Discard); !isRefused(err) || !strings.Contains(err.Error(), "does not match this digest") {
 		t.Errorf("a blob: got %v", err)
 	}
 	manifest, err := session.Manifest(t.Context(), "v1")

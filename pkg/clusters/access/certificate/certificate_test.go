@@ -152,9 +152,9 @@ var refusals = map[signer.Lie]string{
 	signer.OtherKey:       "the certificate is for a different key than the request",
 	signer.RSAKey:         "the certificate is for a different key than the request",
 	signer.OtherUser:      "the certificate does not have the requested subject: user \"" + user + "\" and its groups",
-	signer.MoreGroups:     "another subject",
-	signer.FewerGroups:    "another subject",
-	signer.MoreSubject:    "another subject",
+	signer.MoreGroups:     "the requested subject",
+	signer.FewerGroups:    "the requested subject",
+	signer.MoreSubject:    "the requested subject",
 	signer.CABit:          "the certificate is a CA certificate, which may sign others",
 	signer.SigningUsage:   "the certificate is a CA certificate, which may sign others",
 	signer.NoSignature:    "the certificate has key usages without digital signature",
@@ -273,17 +273,17 @@ func TestASubjectIsComparedWhole(t *testing.T) {
 		{"an attribute each", pkix.RDNSequence{{name}, {first}, {second}}, ""},
 		{"the user last", pkix.RDNSequence{{first, second}, {name}}, ""},
 		{"all in one", pkix.RDNSequence{{first, name, second}}, ""},
-		{"two users, ours last", pkix.RDNSequence{{attribute("system:admin", 3)}, {name}, {first, second}}, "another subject"},
-		{"two users, ours first", pkix.RDNSequence{{name}, {attribute("system:admin", 3)}, {first, second}}, "another subject"},
-		{"no user", pkix.RDNSequence{{first, second}}, "another subject"},
-		{"a group twice", pkix.RDNSequence{{name}, {first, second}, {second}}, "another subject"},
-		{"a group less", pkix.RDNSequence{{name}, {first}}, "another subject"},
+		{"two users, ours last", pkix.RDNSequence{{attribute("system:admin", 3)}, {name}, {first, second}}, "the requested subject"},
+		{"two users, ours first", pkix.RDNSequence{{name}, {attribute("system:admin", 3)}, {first, second}}, "the requested subject"},
+		{"no user", pkix.RDNSequence{{first, second}}, "the requested subject"},
+		{"a group twice", pkix.RDNSequence{{name}, {first, second}, {second}}, "the requested subject"},
+		{"a group less", pkix.RDNSequence{{name}, {first}}, "the requested subject"},
 		{"a group that is a number", pkix.RDNSequence{{name}, {first, second, attribute(1, 10)}}, "can't be read"},
 		{"an identity that API servers read", pkix.RDNSequence{{name}, {first, second}, {pkix.AttributeTypeAndValue{
-			Type: asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 57683, 2}, Value: "uid"}}}, "another subject"},
+			Type: asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 57683, 2}, Value: "uid"}}}, "the requested subject"},
 		{"a mail address", pkix.RDNSequence{{name}, {first, second}, {pkix.AttributeTypeAndValue{
-			Type: asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 1}, Value: "a@example.com"}}}, "another subject"},
-		{"nobody", nil, "another subject"},
+			Type: asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 1}, Value: "a@example.com"}}}, "the requested subject"},
+		{"nobody", nil, "the requested subject"},
 	} {
 		raw, err := asn1.Marshal(test.subject)
 		if err != nil {

@@ -31,7 +31,7 @@ func TestSubjects(t *testing.T) {
 		{why: "built-in, by the add-on's name", data: SubjectData{Addon: "system"}, user: "$(addon):masters", says: "built-in rights"},
 		{why: "built-in, by the Cluster's name", data: SubjectData{Cluster: "kubeadm"}, isCore: true, user: "$(cluster):x", says: "built-in rights"},
 		{why: "an unknown variable", user: "$(addon):$(installation)", says: "unknown variable"},
-		{why: "a line break", user: "$(addon):a\nb", says: "other characters"},
+		{why: "a line break", user: "$(addon):a\nb", says: "characters other"},
 		{why: "nothing", isCore: true, says: "is empty"},
 		{why: "too long", user: "$(addon):" + strings.Repeat("x", 256), says: "at most 256"},
 	} {
