@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +20,8 @@ import (
 	"github.com/trellis-addons/trellis/cmd/wiring/verbs"
 	"github.com/trellis-addons/trellis/pkg/cli"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/gate"
 	"github.com/trellis-addons/trellis/test/given"
 	"github.com/trellis-addons/trellis/test/golden"
 	"github.com/trellis-addons/trellis/test/world"
@@ -119,6 +122,44 @@ func TestStatusWatchesChanges(t *testing.T) {
 	out.until(t, "/podinfo Gone\n")
 	cancel()
 	if code := <-ended; code != cli.ExitDone || strings.Contains(out.String(), "other") {
+		t.Errorf("exit code %d, printed %q", code, out.String())
+	}
+}
+
+// Red when an installation that is deleted while no watch is open is never printed as gone.
+func TestStatusNoticesWhatGoesBetweenWatches(t *testing.T) {
+	seed, namespace := cluster(t, "between")
+	made := given.Installation(namespace, "podinfo", "podinfo", "apps")
+	expect.Create(t, seed, made)
+	proxy, calls := gate.New(t, fleet.Shared().Cluster("seed")), atomic.Int32{}
+	isOurs := func(call gate.Call) bool {
+		return strings.HasSuffix(call.Path, "/namespaces/"+namespace+"/addoninstallations")
+	}
+	proxy.Watch("reader", gate.Guard{
+		Before: func(call gate.Call) bool {
+			if isOurs(call) && calls.Add(1) == 3 { // the next list
+				if err := seed.Delete(t.Context(), made); err != nil {
+					t.Error(err)
+				}
+			}
+			return true
+		},
+		Instead: func(call gate.Call) []byte {
+			if isOurs(call) && calls.Load() == 2 { // the first watch ends at once
+				return []byte("\n")
+			}
+			return nil
+		},
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	out, ended := &printed{}, make(chan int, 1)
+	tool := cli.NewTool(genericiooptions.IOStreams{In: strings.NewReader(""), Out: out, ErrOut: out})
+	arguments := []string{"--kubeconfig", as(t, proxy.Kubeconfig(t, "reader")).kubeconfig, "status", "--cluster", "between", "--watch"}
+	go func() { ended <- cli.Run(ctx, tool, arguments, verbs.All()...) }()
+	out.until(t, namespace+"/podinfo UnderWay\n")
+	out.until(t, "/podinfo Gone\n")
+	cancel()
+	if code := <-ended; code != cli.ExitDone {
 		t.Errorf("exit code %d, printed %q", code, out.String())
 	}
 }

@@ -2,8 +2,11 @@
 package status
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +20,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/base/text"
 	"github.com/trellis-addons/trellis/pkg/cli"
+	"github.com/trellis-addons/trellis/pkg/clusters/target"
 	"github.com/trellis-addons/trellis/pkg/serve/view"
 )
 
@@ -93,13 +97,9 @@ func (o *options) watch(ctx context.Context, name string) error {
 		}
 		options.FieldSelector = fields.OneTermEqualSelector("metadata.name", one.Name)
 	}
-	shown := map[client.ObjectKey]string{}
+	shown := lines{}
 	for {
-		err := o.follow(ctx, seed, options, func(one *v1.AddonInstallation, isGone bool) {
-			if of.Name == "" || of.Has(one) {
-				o.show(one, isGone, shown)
-			}
-		})
+		err := o.follow(ctx, seed, options, watched{of, shown})
 		if ended := ctx.Err(); ended == nil && err != nil {
 			return err
 		}
@@ -111,16 +111,28 @@ func (o *options) watch(ctx context.Context, name string) error {
 	}
 }
 
-// follow shows all installations, and each that changes, until a watch ends.
-func (o *options) follow(
-	ctx context.Context, seed *cli.Platform, options *client.ListOptions, show func(one *v1.AddonInstallation, isGone bool),
-) error {
+// lines are those that were printed last of installations that exist.
+type lines map[client.ObjectKey]string
+
+// watched are the installations of a place, with what was shown of them.
+type watched struct {
+	of    target.Ref
+	shown lines
+}
+
+// follow shows all installations, each that changes, and those that are gone since the watch before, until a watch ends.
+func (o *options) follow(ctx context.Context, seed *cli.Platform, options *client.ListOptions, all watched) error {
 	var list v1.AddonInstallationList
 	if err := seed.List(ctx, &list, options); err != nil {
 		return err
 	}
+	gone := maps.Clone(all.shown)
 	for i := range list.Items {
-		show(&list.Items[i], false)
+		o.show(&list.Items[i], all)
+		delete(gone, client.ObjectKeyFromObject(&list.Items[i]))
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(gone), func(a, b client.ObjectKey) int { return cmp.Compare(a.String(), b.String()) }) {
+		o.showGone(key, all.shown)
 	}
 	since := *options
 	since.Raw = &metav1.ListOptions{ResourceVersion: list.ResourceVersion}
@@ -136,25 +148,38 @@ func (o *options) follow(
 			return nil
 		case change.Type == watch.Error:
 			return apierrors.FromObject(change.Object)
+		case isOne && change.Type == watch.Deleted:
+			o.showGone(client.ObjectKeyFromObject(one), all.shown)
 		case isOne:
-			show(one, change.Type == watch.Deleted)
+			o.show(one, all)
 		}
 	}
 	return nil
 }
 
 // show prints a line if something of an installation changed that a line has.
-func (o *options) show(one *v1.AddonInstallation, isGone bool, shown map[client.ObjectKey]string) {
-	row, key := view.RowOf(one, o.Now()), client.ObjectKeyFromObject(one)
-	words := strings.Join(strings.Fields(strings.Join([]string{row.State, row.Version, row.Reason, row.Objects, row.Message}, " ")), " ")
-	if isGone {
-		words = "Gone"
-	}
-	if shown[key] == words {
+func (o *options) show(one *v1.AddonInstallation, all watched) {
+	if all.of.Name != "" && !all.of.Has(one) {
 		return
 	}
-	shown[key] = words
-	line := text.Line(o.Now().Format(time.TimeOnly) + " " + one.Namespace + "/" + one.Name + " " + words)
+	row, key := view.RowOf(one, o.Now()), client.ObjectKeyFromObject(one)
+	words := strings.Join(strings.Fields(strings.Join([]string{row.State, row.Version, row.Reason, row.Objects, row.Message}, " ")), " ")
+	if all.shown[key] != words {
+		all.shown[key] = words
+		o.print(key, words)
+	}
+}
+
+// showGone prints that an installation which was shown is gone.
+func (o *options) showGone(key client.ObjectKey, shown lines) {
+	if _, isShown := shown[key]; isShown {
+		delete(shown, key)
+		o.print(key, "Gone")
+	}
+}
+
+func (o *options) print(about client.ObjectKey, words string) {
+	line := text.Line(o.Now().Format(time.TimeOnly) + " " + about.String() + " " + words)
 	if o.Width > 0 {
 		line = view.Cut(line, o.Width)
 	}
