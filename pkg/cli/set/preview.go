@@ -2,11 +2,11 @@ package set
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"os"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cli"
@@ -74,17 +74,23 @@ func readFile(tool *cli.Tool, path string) (name string, set map[string]any, err
 	if err != nil {
 		return "", nil, cli.Fail(cli.ExitUsage, "name a file with an AddonSet", "%q can't be read: %w", path, err)
 	}
+	var read v1.AddonSet
 	decoded, err := strictyaml.Decode(content, strictyaml.Limits{Bytes: mostSet, Depth: mostDepth})
-	if err != nil {
-		return "", nil, cli.Fail(cli.ExitUsage, "correct the file", "%q is not an AddonSet: %w", path, err)
+	set, isMap := decoded.(map[string]any)
+	if err == nil && isMap {
+		delete(set, "status")
+		var encoded []byte
+		if encoded, err = json.Marshal(set); err == nil {
+			err = json.Unmarshal(encoded, &read)
+		}
 	}
-	set, _ = decoded.(map[string]any)
-	read := unstructured.Unstructured{Object: set}
-	if kind := read.GroupVersionKind(); kind.Kind != "AddonSet" || kind.Group != v1.GroupVersion.Group {
+	switch {
+	case err != nil:
+		return "", nil, cli.Fail(cli.ExitUsage, "correct the file", "%q is not an AddonSet: %w", path, err)
+	case read.Kind != "AddonSet" || read.GroupVersionKind().Group != v1.GroupVersion.Group:
 		return "", nil, cli.Fail(cli.ExitUsage, "name a file with one AddonSet", "%q is not an AddonSet", path)
 	}
-	delete(set, "status")
-	return read.GetName(), set, cli.CheckName("AddonSet", read.GetName())
+	return read.Name, set, cli.CheckName("AddonSet", read.Name)
 }
 
 // mostDepth is how deep the values of a file may be nested.
