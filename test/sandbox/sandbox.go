@@ -146,7 +146,11 @@ func Start(ctx context.Context, options Options) (*Sandbox, error) {
 }
 
 func (s *Sandbox) start(ctx context.Context) error {
-	for _, step := range s.steps() {
+	steps := s.steps()
+	if s.web != nil {
+		steps = append(steps, step{"starting the web view", s.startWeb})
+	}
+	for _, step := range steps {
 		begin := time.Now()
 		s.progress.Printf("%s ...", step.name)
 		if err := step.run(ctx); err != nil {
@@ -178,7 +182,6 @@ func (s *Sandbox) steps() []step {
 			step{"making the Clusters", s.makeTeam},
 			step{"distributing the sample catalogue", s.distributeSamples},
 			step{"waiting until upgrades would be held", s.awaitHolds},
-			step{"starting the web view", s.startWeb},
 		)
 	}
 	return append(steps,
@@ -186,7 +189,6 @@ func (s *Sandbox) steps() []step {
 		step{"connecting to the query endpoints", s.publishQuery},
 		step{"connecting the user clusters", s.connectClusters},
 		step{"distributing the sample catalogue", s.distributeSamples},
-		step{"starting the web view", s.startWeb},
 	)
 }
 
@@ -208,9 +210,10 @@ func (s *Sandbox) build(ctx context.Context) error {
 	if err := builder.Build(ctx, Needs(s.clusters, s.twoMinors)...); err != nil {
 		return err
 	}
-	s.progress.Printf("building the managers, the web view and kubectl-addons")
-	packages := []string{
-		"./cmd/master-controller-manager", "./cmd/seed-controller-manager", "./cmd/kubectl-addons", "./cmd/trellis-web", pod.EnterPackage,
+	s.progress.Printf("building the programs of this checkout")
+	packages := []string{"./cmd/master-controller-manager", "./cmd/seed-controller-manager", "./cmd/kubectl-addons", pod.EnterPackage}
+	if s.web != nil {
+		packages = append(packages, "./cmd/trellis-web")
 	}
 	if err := binaries.BuildOwn(ctx, s.root, s.path("bin"), packages...); err != nil {
 		return err

@@ -79,9 +79,6 @@ func (s *Sandbox) findWebPort() error {
 
 // startWeb gives its users their rights, and starts the web view.
 func (s *Sandbox) startWeb(ctx context.Context) error {
-	if s.web == nil {
-		return nil
-	}
 	for _, where := range s.platform() {
 		if err := s.create(ctx, where, clusterAdmin(webAdmin)); err != nil {
 			return err
