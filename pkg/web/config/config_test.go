@@ -75,6 +75,10 @@ func TestBadConfigurationsAreRefused(t *testing.T) {
 			}
 		})
 	}
+	write(t, name, keys, strings.Replace(valid, "https://addons.example.com", "https://Addons.example.com:443/", 1))
+	if got, err := config.Load(name); err != nil || got.Public.Host != "addons.example.com" {
+		t.Errorf("a default port, which browsers leave out: %v, %v", got.Public, err)
+	}
 	write(t, name, keys, strings.Replace(valid, "https://addons.example.com", "http://127.0.0.1:8080", 1))
 	if _, err := config.Load(name); err != nil {
 		t.Errorf("http for a loopback address: %v", err)
