@@ -198,7 +198,7 @@ func TestLoginsDoNotDelayUsers(t *testing.T) {
 	for range 8 {
 		<-waiting
 	}
-	if _, body := alice.do(http.MethodGet, "/installations", nil); strings.Contains(body, "take too long") {
+	if _, body := alice.do(http.MethodGet, "/clusters/seed-0/n/installations/web", nil); strings.Contains(body, "take too long") {
 		t.Error("a user gets no turn")
 	}
 	close(release)
