@@ -34,7 +34,10 @@ func folder(t *testing.T) (name, keys string) {
 
 func write(t *testing.T, name, keys, text string) {
 	t.Helper()
-	expect.NoError(t, os.WriteFile(name, []byte(strings.ReplaceAll(text, "KEYS", keys)), 0o600))
+	// It replaces the file, since a follower may be reading it.
+	next := filepath.Join(t.TempDir(), "next.yaml")
+	expect.NoError(t, os.WriteFile(next, []byte(strings.ReplaceAll(text, "KEYS", keys)), 0o600))
+	expect.NoError(t, os.Rename(next, name))
 }
 
 // Red when a bad configuration is accepted, or its refusal does not name the place.
