@@ -166,9 +166,12 @@ func (l *Login) Finish(writer http.ResponseWriter, request *http.Request) (to st
 
 // session verifies the ID token of an answer: issuer, audience, expiry, signature, and the nonce unless it is "".
 func (o *OIDC) session(ctx context.Context, token *oauth2.Token, nonce string) (*Session, error) {
-	raw, isThere := token.Extra("id_token").(string)
-	if !isThere || !IsToken(raw) {
+	raw, _ := token.Extra("id_token").(string)
+	switch {
+	case raw == "":
 		return nil, errNoToken
+	case !IsToken(raw):
+		return nil, errTooLarge
 	}
 	provider, _, err := o.discover(ctx)
 	if err != nil {
