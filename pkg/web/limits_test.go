@@ -3,6 +3,7 @@ package web_test
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/trellis-addons/trellis/pkg/web/config"
+	"github.com/trellis-addons/trellis/test/expect"
 )
 
 // Red when seeds that say nothing keep a page from showing the others within the time of one read, or are asked at each request.
@@ -220,5 +222,26 @@ func TestATextWithLinesHasATextarea(t *testing.T) {
 	}
 	if !strings.Contains(body, `<option value="old" selected>`) {
 		t.Error("a value that is no option is lost")
+	}
+}
+
+// Red when a page that a script keeps up to date does not say that the login has ended, or gets another page into its middle.
+func TestAPartSaysThatTheLoginHasEnded(t *testing.T) {
+	alice := open(t, nil, server(t, answers(func(string) string { return "{}" }))).as("alice")
+	alice.do(http.MethodPost, "/logout", nil)
+	for target, path := range map[string]string{"live": "/installations", "preview": "/clusters/seed-0/n/c/install/web"} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+alice.address+path, nil)
+		expect.NoError(t, err)
+		request.Host = host
+		request.Header.Set("HX-Request", "true")
+		request.Header.Set("HX-Target", target)
+		response, err := alice.client.Do(request)
+		expect.NoError(t, err)
+		defer response.Body.Close()
+		content, err := io.ReadAll(response.Body)
+		expect.NoError(t, err)
+		if text := string(content); !strings.HasPrefix(text, `<div id="`+target+`">`) || !strings.Contains(text, "login has ended") {
+			t.Errorf("%s is %.300s", target, text)
+		}
 	}
 }

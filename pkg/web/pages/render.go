@@ -119,6 +119,9 @@ func (s *Site) part(v *visit, made *page) (name string, data any) {
 		return "", nil
 	case made.template == "error":
 		return "failed", fields("ID", target, "Problem", made.data)
+	case made.template == "login":
+		words := "Your login has ended. Reload this page to log in, or send your form, which is kept then."
+		return "failed", fields("ID", target, "Problem", problem1("Log in", words))
 	case s.views.pages[made.template].Lookup(target) == nil:
 		return "", nil
 	}
