@@ -6,6 +6,7 @@
 package web
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -29,7 +30,6 @@ import (
 
 const (
 	mostConnections = 1024
-	mostStreams     = 512
 	// mostHeaders has space for four cookies of 4 KiB.
 	mostHeaders    = 48 << 10
 	headerDeadline = 5 * time.Second
@@ -73,7 +73,7 @@ func Run(ctx context.Context, options Options) error {
 	made.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		buildinfo.Read().Metric())
 	made.shared = pages.Options{
-		Logger: options.Logger, Metrics: pages.NewMetrics(made.metrics), Streams: make(chan struct{}, mostStreams), Ending: ending, Now: time.Now,
+		Logger: options.Logger, Metrics: pages.NewMetrics(made.metrics), Streams: &pages.Streams{}, Ending: ending, Now: time.Now,
 	}
 	if err := made.apply(first); err != nil {
 		return err
@@ -172,10 +172,14 @@ func (s *server) http(handler http.Handler) *http.Server {
 	}
 }
 
-// quiet logs net/http's messages about broken connections, which any client can cause, at level 2.
+// quiet logs net/http's messages about broken connections, which any client can cause, at level 2, and panics as errors.
 type quiet struct{ logger logr.Logger }
 
 func (q quiet) Write(line []byte) (int, error) {
+	if bytes.HasPrefix(line, []byte("http: panic")) {
+		q.logger.Error(nil, "a page failed", "problem", string(line))
+		return len(line), nil
+	}
 	q.logger.V(2).Info("a connection failed", "problem", string(line))
 	return len(line), nil
 }

@@ -299,7 +299,11 @@ func (a *answer) inputs() url.Values {
 	values := url.Values{}
 	for _, one := range a.all("input") {
 		if kind := attribute(one, "type"); kind != "checkbox" || hasAttribute(one, "checked") {
-			values.Add(attribute(one, "name"), attribute(one, "value"))
+			value := attribute(one, "value")
+			if kind != "hidden" {
+				value = strings.NewReplacer("\r", "", "\n", "").Replace(value) // as browsers do
+			}
+			values.Add(attribute(one, "name"), value)
 		}
 	}
 	for _, one := range a.all("textarea") {

@@ -179,7 +179,7 @@ func TestPagesAreLive(t *testing.T) {
 	until("event: again")
 	expect.Change(t, w, made, func(now *v1.AddonInstallation) { now.Spec.Paused = false })
 	until("event: row")
-	until(`id="row-one-cluster-live-web"`)
+	until(`id="row_one_cluster-live_web"`)
 	until("2.0.0")
 	part := b.request(http.MethodGet, "/installations", nil)
 	part.Header.Set("HX-Request", "true")

@@ -65,7 +65,7 @@ func TestBadInputIsRefused(t *testing.T) {
 		{"nothing selected", "/installations", url.Values{"do": {"pause"}}, nil, http.StatusBadRequest, "at least one"},
 		{"too many selected", "/installations", url.Values{"do": {"pause"}, "one": make([]string, 101)}, nil, http.StatusBadRequest, "100"},
 		{"an action for one only", "/installations", url.Values{"do": {"uninstall"}, "one": {"a/b/c"}}, nil, http.StatusBadRequest, "several"},
-		{"a kept form of another key", install, url.Values{"sealed": {"AAAA"}}, nil, http.StatusBadRequest, "hour"},
+		{"a kept form of another key", install + "?kept=1", url.Values{"sealed": {"AAAA"}}, nil, http.StatusBadRequest, "hour"},
 	} {
 		t.Run(test.why, func(t *testing.T) {
 			method := http.MethodGet

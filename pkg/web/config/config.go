@@ -195,6 +195,8 @@ func parsePublic(text string) (*url.URL, error) {
 	case public.Scheme != "http" && public.Scheme != "https":
 		return nil, invalid("publicURL", "it is not an https URL")
 	}
+	// Browsers leave the default port out.
+	public.Host = strings.TrimSuffix(strings.ToLower(public.Host), map[string]string{"http": ":80", "https": ":443"}[public.Scheme])
 	return public, nil
 }
 

@@ -34,7 +34,10 @@ func folder(t *testing.T) (name, keys string) {
 
 func write(t *testing.T, name, keys, text string) {
 	t.Helper()
-	expect.NoError(t, os.WriteFile(name, []byte(strings.ReplaceAll(text, "KEYS", keys)), 0o600))
+	// It replaces the file, since a follower may be reading it.
+	next := filepath.Join(t.TempDir(), "next.yaml")
+	expect.NoError(t, os.WriteFile(next, []byte(strings.ReplaceAll(text, "KEYS", keys)), 0o600))
+	expect.NoError(t, os.Rename(next, name))
 }
 
 // Red when a bad configuration is accepted, or its refusal does not name the place.
@@ -74,6 +77,10 @@ func TestBadConfigurationsAreRefused(t *testing.T) {
 				t.Errorf("got %v, want %q", err, test.says)
 			}
 		})
+	}
+	write(t, name, keys, strings.Replace(valid, "https://addons.example.com", "https://Addons.example.com:443/", 1))
+	if got, err := config.Load(name); err != nil || got.Public.Host != "addons.example.com" {
+		t.Errorf("a default port, which browsers leave out: %v, %v", got.Public, err)
 	}
 	write(t, name, keys, strings.Replace(valid, "https://addons.example.com", "http://127.0.0.1:8080", 1))
 	if _, err := config.Load(name); err != nil {

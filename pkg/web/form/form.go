@@ -6,6 +6,7 @@ package form
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,11 +29,15 @@ const (
 	YAMLName    = "values"
 )
 
+// KindLines is the kind of a text with several lines: an input of one line loses their ends.
+const KindLines = "lines"
+
 // Field is an input of a page.
 type Field struct {
 	Path, Label, Help, Kind string
-	Options                 []string
-	IsRequired              bool
+	// Options are those of a select.
+	Options    []string
+	IsRequired bool
 	// Value is shown, Was is that of the YAML, and Default is what counts if it is empty.
 	Value, Was, Default string
 	Problem             string
@@ -75,28 +80,25 @@ func Of(spec []v1.FormField, text string) *Form {
 
 // Posted applies the fields of a sent form that the user changed to its YAML.
 func Posted(spec []v1.FormField, sent url.Values) *Form {
-	text, wrong := sent.Get(YAMLName), map[string]string{}
+	changed := map[string]string{}
 	for _, one := range spec {
-		name := one.InternalName
-		given, isThere := sent[FieldPrefix+name]
-		if !isThere || given[0] == sent.Get(WasPrefix+name) {
-			continue
+		given, isThere := sent[FieldPrefix+one.InternalName]
+		if isThere && unixLines.Replace(given[0]) != unixLines.Replace(sent.Get(WasPrefix+one.InternalName)) {
+			changed[one.InternalName] = unixLines.Replace(given[0])
 		}
-		changed, err := Set(text, one, given[0])
-		if err != nil {
-			wrong[name] = err.Error()
-			continue
-		}
-		text = changed
 	}
+	text, wrong := apply(sent.Get(YAMLName), spec, changed)
 	made := Of(spec, text)
 	for i := range made.Fields {
 		if one := &made.Fields[i]; wrong[one.Path] != "" {
-			one.Problem, one.Value = wrong[one.Path], sent.Get(FieldPrefix+one.Path)
+			one.Problem, one.Value = wrong[one.Path], changed[one.Path]
 		}
 	}
 	return made
 }
+
+// unixLines undoes what browsers do with line ends.
+var unixLines = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
 // YAML is a text of values.
 func YAML(of map[string]any) string {
@@ -114,11 +116,8 @@ func YAML(of map[string]any) string {
 
 func fieldOf(of v1.FormField, read map[string]any, problem string) Field {
 	made := Field{
-		Path: of.InternalName, Label: of.DisplayName, Help: of.HelpText, Kind: string(of.Type), Options: of.Options,
+		Path: of.InternalName, Label: cmp.Or(of.DisplayName, of.InternalName), Help: of.HelpText, Kind: string(of.Type),
 		IsRequired: of.Required, Problem: problem,
-	}
-	if made.Label == "" {
-		made.Label = of.InternalName
 	}
 	if of.Default != nil {
 		var preset any
@@ -131,6 +130,17 @@ func fieldOf(of v1.FormField, read map[string]any, problem string) Field {
 			made.Value = shown(value)
 			made.Was = made.Value
 		}
+	}
+	switch {
+	case of.Type == v1.FormSelect:
+		made.Options = of.Options
+	case of.Type == v1.FormBoolean:
+		made.Options = []string{"true", "false"}
+	case strings.ContainsAny(made.Value, "\r\n"):
+		made.Kind = KindLines
+	}
+	if made.Options != nil && made.Value != "" && !slices.Contains(made.Options, made.Value) {
+		made.Options = append(slices.Clone(made.Options), made.Value) // else a browser sends an empty value, which removes this one
 	}
 	return made
 }
@@ -154,47 +164,59 @@ var (
 	errNumber  = errors.New("must be a number")
 	errWhole   = errors.New("must be a whole number")
 	errBoolean = errors.New("must be true or false")
-	errBlocked = errors.New("can't be set here, since the YAML has another value on its path: edit the YAML")
+	errBlocked = errors.New("can't be set here, since the YAML has another value or an anchor on its path: edit the YAML")
 )
 
-// Set sets a field in a text of YAML. An empty value removes it. Errors do not contain the value.
-func Set(text string, of v1.FormField, value string) (string, error) {
-	path, err := values.ParsePath(of.InternalName)
-	if err != nil {
-		return "", err
-	}
-	leaf, err := scalar(of.Type, value)
-	if err != nil {
-		return "", err
+// apply sets fields in a text of YAML, which is parsed once. Empty values remove fields. Problems are by path, and do not contain
+// the value.
+func apply(text string, spec []v1.FormField, changed map[string]string) (next string, wrong map[string]string) {
+	wrong = map[string]string{}
+	if len(changed) == 0 {
+		return text, wrong
 	}
 	_, root, err := strictyaml.DecodeTree([]byte(text), strictyaml.Limits{Bytes: values.MaxBytes, Depth: values.MaxDepth})
-	if err != nil {
-		return "", errBlocked
-	}
-	switch {
-	case root == nil && leaf == nil:
-		return text, nil
-	case root == nil:
+	isEmpty := root == nil
+	if isEmpty {
 		root = &yaml.Node{Kind: yaml.DocumentNode, HeadComment: strings.TrimSpace(text)} // comments only, or nothing
 		root.Content = []*yaml.Node{{Kind: yaml.MappingNode, Tag: "!!map"}}
 	}
-	top := root
-	if root.Kind == yaml.DocumentNode {
-		top = root.Content[0]
+	top := root.Content[0]
+	for _, one := range spec {
+		value, isChanged := changed[one.InternalName]
+		failed := errBlocked
+		if isChanged && err == nil {
+			failed = set(top, one, value)
+		}
+		if isChanged && failed != nil {
+			wrong[one.InternalName] = failed.Error()
+		}
 	}
-	if err := put(top, path, leaf); err != nil {
-		return "", err
+	if len(wrong) == len(changed) || isEmpty && len(top.Content) == 0 {
+		return text, wrong
 	}
-	if leaf == nil && len(top.Content) == 0 && top.HeadComment == "" && top.FootComment == "" {
-		return "", nil
+	if len(top.Content) == 0 && top.HeadComment == "" && top.FootComment == "" {
+		return "", wrong
 	}
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)
 	encoder.SetIndent(2)
-	if err := encoder.Encode(root); err != nil {
-		return "", errBlocked
+	if encoder.Encode(root) != nil {
+		return text, wrong
 	}
-	return out.String(), nil
+	return out.String(), wrong
+}
+
+// set sets or removes one field. Errors do not contain the value.
+func set(top *yaml.Node, of v1.FormField, value string) error {
+	path, err := values.ParsePath(of.InternalName)
+	if err != nil {
+		return err
+	}
+	leaf, err := scalar(of.Type, value)
+	if err != nil {
+		return err
+	}
+	return put(top, path, leaf)
 }
 
 // scalar is the node of a value; nil for an empty one.
@@ -237,11 +259,10 @@ func put(at *yaml.Node, path values.Path, leaf *yaml.Node) error {
 		if at.Kind == yaml.ScalarNode && (at.Tag == "!!null" || at.Value == "") {
 			at.Kind, at.Tag, at.Value = wanted, "", ""
 		}
-		if at.Kind != wanted {
-			return errBlocked
-		}
 		next := child(at, step)
 		switch {
+		case at.Kind != wanted, at.Anchor != "", isLast && next != nil && (next.Kind != yaml.ScalarNode || next.Anchor != ""):
+			return errBlocked // also what is the same in another place
 		case next == nil && leaf == nil:
 			return nil
 		case isLast && leaf == nil:
@@ -251,9 +272,6 @@ func put(at *yaml.Node, path values.Path, leaf *yaml.Node) error {
 			next = grow(at, step)
 		}
 		if isLast {
-			if next.Kind != yaml.ScalarNode {
-				return errBlocked
-			}
 			next.Tag, next.Value, next.Style = leaf.Tag, leaf.Value, leaf.Style
 		}
 		at = next

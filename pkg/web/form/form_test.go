@@ -1,7 +1,9 @@
 package form_test
 
 import (
+	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,6 +41,7 @@ func TestAFieldChangesItsPathOnly(t *testing.T) {
 		{"a number", "rate: 1\n", "rate", "0.50", "rate: 0.5\n"},
 		{"removed", "a: 1\nname: x\n", "name", "", "a: 1\n"},
 		{"removed at last", "name: x\n", "name", "", ""},
+		{"comments only", "# about all\n", "name", "x", "# about all\n\nname: \"x\"\n"},
 		{"nothing to remove", "a: 1\n", "web.replicas", "", "a: 1\n"},
 	} {
 		t.Run(test.why, func(t *testing.T) {
@@ -77,6 +80,8 @@ func TestWrongInputIsRefusedAtItsField(t *testing.T) {
 		{"no boolean", "", `logs\.on`, "yes-canary", "true or false"},
 		{"no option", "", "size", "canary", "must be one of"},
 		{"a path that is blocked", "web: canary\n", "web.replicas", "1", "edit the YAML"},
+		{"a value that is the same in another place", "name: &x canary\nother: *x\n", "name", "y", "edit the YAML"},
+		{"a map that is the same in another place", "web: &x {replicas: 1}\nother: *x\n", "web.replicas", "2", "edit the YAML"},
 		{"a map in the place", "name: {a: canary}\n", "name", "x", "edit the YAML"},
 	} {
 		sent := url.Values{form.YAMLName: {test.text}, form.FieldPrefix + test.path: {test.value}, form.WasPrefix + test.path: {""}}
@@ -94,6 +99,51 @@ func TestWrongInputIsRefusedAtItsField(t *testing.T) {
 		if got := form.Of(spec, text); got.Problem == "" || got.IsValid() {
 			t.Errorf("%.20q is accepted", text)
 		}
+	}
+}
+
+// Red when a value that the user did not touch is lost, because a browser can't show or send it as it is.
+func TestABrowserKeepsValues(t *testing.T) {
+	const text = "logs.on: maybe\nname: |\n  first\n  second\nsize: huge\nweb:\n  replicas: 1\n"
+	sent := url.Values{form.YAMLName: {text}}
+	for _, one := range form.Of(spec, text).Fields {
+		value := one.Value
+		switch {
+		case one.Options != nil && !slices.Contains(one.Options, value):
+			value = "" // no option is selected
+		case one.Options == nil && one.Kind != form.KindLines:
+			value = strings.ReplaceAll(value, "\n", "")
+		}
+		sent.Set(form.FieldPrefix+one.Path, strings.ReplaceAll(value, "\n", "\r\n"))
+		sent.Set(form.WasPrefix+one.Path, strings.ReplaceAll(one.Was, "\n", "\r\n"))
+	}
+	if diff := cmp.Diff(text, form.Posted(spec, sent).YAML); diff != "" {
+		t.Error(diff)
+	}
+	sent.Set(form.FieldPrefix+"web.replicas", "2")
+	if diff := cmp.Diff(strings.Replace(text, "replicas: 1", "replicas: 2", 1), form.Posted(spec, sent).YAML); diff != "" {
+		t.Error(diff)
+	}
+	sent.Set(form.FieldPrefix+"name", "first\r\nthird")
+	if got := form.Posted(spec, sent).Values["name"]; got != "first\nthird" {
+		t.Errorf("the text is %q", got)
+	}
+}
+
+// Red when the time of a form grows with the product of its fields and the length of its YAML.
+func TestManyFieldsAreReadOnce(t *testing.T) {
+	text, sent := "", url.Values{}
+	var many []v1.FormField
+	for i := range 32 {
+		name := fmt.Sprintf("field%d", i)
+		many = append(many, v1.FormField{InternalName: name, Type: v1.FormText})
+		sent.Set(form.FieldPrefix+name, "new")
+		text += name + ": old\n"
+	}
+	sent.Set(form.YAMLName, text)
+	few := testing.AllocsPerRun(5, func() { form.Posted(many, url.Values{form.YAMLName: {text}, form.FieldPrefix + "field0": {"new"}}) })
+	if all := testing.AllocsPerRun(5, func() { form.Posted(many, sent) }); all > 2*few {
+		t.Errorf("32 fields make %.0f allocations, one makes %.0f", all, few)
 	}
 }
 

@@ -6,6 +6,7 @@
 package login
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
@@ -21,6 +22,8 @@ const (
 	longest = 8 * time.Hour
 	// mostToken is how many bytes a token has.
 	mostToken = 8 << 10
+	// mostPath is how many bytes a path has that a login leads back to.
+	mostPath = 2 << 10
 )
 
 // Session is a logged-in user.
@@ -31,6 +34,8 @@ type Session struct {
 	Name string `json:"name"`
 	// Until is when the login ends.
 	Until time.Time `json:"until"`
+	// Ends is when it is renewed no more.
+	Ends time.Time `json:"ends"`
 	// Refresh renews the token; empty: it is not renewed.
 	Refresh string `json:"refresh,omitempty"`
 }
@@ -77,7 +82,8 @@ func (l *Login) Session(writer http.ResponseWriter, request *http.Request) *Sess
 	if text == "" || l.Sealer.Open(forSession, text, found) != nil {
 		return nil
 	}
-	if l.oidc != nil && found.Refresh != "" && found.Until.Sub(l.now()) < time.Minute && request.Header.Get("Accept") != "text/event-stream" {
+	if l.oidc != nil && found.Refresh != "" && found.Until.Sub(l.now()) < time.Minute && found.Until.Before(found.Ends) &&
+		request.Header.Get("Accept") != "text/event-stream" {
 		if renewed, err := l.oidc.renew(request.Context(), found); err == nil && l.begin(writer, renewed) {
 			return renewed
 		}
@@ -90,20 +96,23 @@ func (l *Login) Session(writer http.ResponseWriter, request *http.Request) *Sess
 
 // Begin starts the session of a token that was entered. It is false if the token is too long for cookies.
 func (l *Login) Begin(writer http.ResponseWriter, token, name string) bool {
-	claims := claimsOf(token)
 	until := l.now().Add(longest)
-	if claims.Expires > 0 {
-		if ends := time.Unix(claims.Expires, 0); ends.Before(until) {
-			until = ends
-		}
+	if expires := claimsOf(token).Expires; expires > 0 {
+		until = time.Unix(expires, 0)
 	}
 	return l.begin(writer, &Session{Token: token, Name: name, Until: until})
 }
 
 func (l *Login) begin(writer http.ResponseWriter, session *Session) bool {
+	if session.Ends.IsZero() {
+		session.Ends = l.now().Add(longest)
+	}
+	if session.Until.After(session.Ends) {
+		session.Until = session.Ends
+	}
 	until := session.Until
 	if session.Refresh != "" {
-		until = l.now().Add(longest)
+		until = session.Ends
 	}
 	text, err := l.Sealer.Seal(forSession, session, until)
 	if err != nil || !l.sessions.fits(text) {
@@ -140,7 +149,7 @@ func IsToken(text string) bool {
 func Local(path string) string {
 	parsed, err := url.Parse(path)
 	if err != nil || parsed.Scheme != "" || parsed.Host != "" || !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") ||
-		strings.ContainsAny(path, "\\\r\n\t") {
+		strings.ContainsAny(path, "\\\r\n\t") || len(path) > mostPath {
 		return "/"
 	}
 	return path
@@ -166,10 +175,5 @@ func claimsOf(token string) (found claims) {
 }
 
 func (c claims) name() string {
-	for _, one := range []string{c.Email, c.Preferred, c.Subject} {
-		if one != "" {
-			return one
-		}
-	}
-	return "user of the proxy"
+	return cmp.Or(c.Email, c.Preferred, c.Subject, "user of the proxy")
 }

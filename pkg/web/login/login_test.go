@@ -1,6 +1,9 @@
 package login_test
 
 import (
+	"encoding/base64"
+	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -101,7 +104,7 @@ func TestSealedTextsHaveAPurpose(t *testing.T) {
 func TestRedirectsStayHere(t *testing.T) {
 	for path, want := range map[string]string{
 		"/clusters?a=b": "/clusters?a=b", "": "/", "//evil.example": "/", "https://evil.example": "/", `/\evil.example`: "/",
-		"/\t/evil.example": "/", "javascript:alert(1)": "/", "relative": "/", "/a\r\nSet-Cookie: x": "/",
+		"/\t/evil.example": "/", "/" + strings.Repeat("a", 3000): "/", "javascript:alert(1)": "/", "relative": "/", "/a\r\nSet-Cookie: x": "/",
 	} {
 		if got := login.Local(path); got != want {
 			t.Errorf("%q leads to %q", path, got)
@@ -120,5 +123,44 @@ func TestTheProxySendsTheToken(t *testing.T) {
 		if got == nil && want != "" || got != nil && got.Token != want {
 			t.Errorf("%q: %+v", header, got)
 		}
+	}
+}
+
+// Red when a login with a long ID token, or one that is renewed, lasts longer than 8 hours.
+func TestALoginEndsAfterEightHours(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	one := made(t, config.LoginToken, "https://addons.example.com", &now, "a")
+	claims := base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, `{"exp":%d}`, now.Add(24*time.Hour).Unix()))
+	answer := httptest.NewRecorder()
+	if !one.Begin(answer, "a."+claims+".c", "alice") {
+		t.Fatal("no login")
+	}
+	if got := one.Session(httptest.NewRecorder(), with(answer)); got == nil || got.Until.Sub(now) != 8*time.Hour {
+		t.Errorf("the login is %+v", got)
+	}
+	now = now.Add(8 * time.Hour)
+	if one.Session(httptest.NewRecorder(), with(answer)) != nil {
+		t.Error("it lasts longer")
+	}
+}
+
+// Red when each login waits for a provider that is silent, one after the other.
+func TestASilentProviderDelaysNobodyTwice(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	expect.NoError(t, err)
+	defer listener.Close()
+	of := &config.Loaded{Keys: [][]byte{[]byte(strings.Repeat("k", 32))}}
+	of.Public, _ = url.Parse("https://addons.example.com")
+	of.Login = config.Login{Kind: config.LoginOIDC, OIDC: &config.OIDC{Issuer: "https://" + listener.Addr().String(), ClientID: "web"}}
+	one, err := login.New(of, time.Now)
+	expect.NoError(t, err)
+	begun := time.Now()
+	for range 4 {
+		if _, err := one.Start(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/login/start", nil), "/"); err == nil {
+			t.Fatal("a login begins")
+		}
+	}
+	if one.End(httptest.NewRecorder()) != "" || time.Since(begun) > 9*time.Second {
+		t.Errorf("it takes %s", time.Since(begun))
 	}
 }

@@ -42,6 +42,9 @@ type OIDC struct {
 
 	mutex    sync.Mutex
 	provider *oidc.Provider
+	// failed is why the last discovery failed: it is not tried before again.
+	failed error
+	again  time.Time
 }
 
 // state is kept in a cookie while the user is at the provider.
@@ -70,14 +73,18 @@ func newOIDC(of *config.Loaded) (*OIDC, error) {
 	}, nil
 }
 
-// discover reads the provider's document once. An error is not kept: the next login tries again.
+// discover reads the provider's document once. An error is kept for some seconds, since others wait while the provider is silent.
 func (o *OIDC) discover(ctx context.Context) (*oidc.Provider, oauth2.Config, error) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
+	if o.provider == nil && time.Now().Before(o.again) {
+		return nil, o.config, o.failed
+	}
 	if o.provider == nil {
 		// The provider's keys are read later with this context's client, so that it must not end with the request.
 		found, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), o.client), o.issuer)
 		if err != nil {
+			o.failed, o.again = err, time.Now().Add(providerTime)
 			return nil, o.config, err
 		}
 		o.provider = found
@@ -159,9 +166,12 @@ func (l *Login) Finish(writer http.ResponseWriter, request *http.Request) (to st
 
 // session verifies the ID token of an answer: issuer, audience, expiry, signature, and the nonce unless it is "".
 func (o *OIDC) session(ctx context.Context, token *oauth2.Token, nonce string) (*Session, error) {
-	raw, isThere := token.Extra("id_token").(string)
-	if !isThere || !IsToken(raw) {
+	raw, _ := token.Extra("id_token").(string)
+	switch {
+	case raw == "":
 		return nil, errNoToken
+	case !IsToken(raw):
+		return nil, errTooLarge
 	}
 	provider, _, err := o.discover(ctx)
 	if err != nil {
@@ -190,7 +200,7 @@ func (o *OIDC) renew(ctx context.Context, old *Session) (*Session, error) {
 	}
 	renewed, err := o.session(ctx, token, "")
 	if err == nil {
-		renewed.Refresh = cmp.Or(renewed.Refresh, old.Refresh)
+		renewed.Refresh, renewed.Ends = cmp.Or(renewed.Refresh, old.Refresh), old.Ends
 	}
 	return renewed, err
 }

@@ -3,10 +3,14 @@ package pages
 import (
 	"context"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/trellis-addons/trellis/pkg/web/upstream"
 )
+
+// mostPages is how many pages of clusters are read to find one.
+const mostPages = 20
 
 // place is a cluster of a seed.
 type place struct {
@@ -55,7 +59,8 @@ func (s *Site) chosenPlace(v *visit) (choices []choice, chosen *place, problems 
 			}
 		}
 	}
-	if chosen == nil && named != "" {
+	isDown := func(one seedRows) bool { return strings.HasPrefix(named, one.Seed+"/") }
+	if chosen == nil && named != "" && !slices.ContainsFunc(problems, isDown) {
 		chosen = s.namedPlace(v, named)
 	}
 	if chosen == nil && len(places) > 0 {
@@ -124,7 +129,7 @@ func (s *Site) addon(v *visit) (*page, error) {
 	made, name := addonView{}, v.PathValue("addon")
 	made.Places, made.Place, _ = s.chosenPlace(v)
 	if made.Place == nil {
-		return nil, &notFoundError{"there is no cluster that you may see, and so no catalogue"}
+		return nil, missing("there is no cluster that you may see, and so no catalogue")
 	}
 	listing, err := s.listing(v, made.Place)
 	if err != nil {
@@ -137,7 +142,7 @@ func (s *Site) addon(v *visit) (*page, error) {
 		}
 	}
 	if !found {
-		return nil, &notFoundError{"add-on " + name + " is not offered to cluster " + made.Place.Name}
+		return nil, missing("add-on " + name + " is not offered to cluster " + made.Place.Name)
 	}
 	if len(made.Versions) > 0 {
 		detail, err := s.version(v, made.Place, name, made.Versions[0].Version)
@@ -154,12 +159,25 @@ func (s *Site) version(v *visit, of *place, addon, version string) (found upstre
 	return found, err
 }
 
-// seedOf is the seed of a path. Errors: *notFoundError.
-func (s *Site) seedOf(v *visit) (*upstream.Seed, error) {
-	if seed := s.platform.Seed(v.PathValue("seed")); seed != nil {
-		return seed, nil
+// seedsOf are all seeds, or the one with this name.
+func (s *Site) seedsOf(name string) ([]*upstream.Seed, error) {
+	if name == "" {
+		return s.platform.Seeds, nil
 	}
-	return nil, &notFoundError{"there is no seed " + v.PathValue("seed")}
+	seed := s.platform.Seed(name)
+	if seed == nil {
+		return nil, missing("there is no seed " + name)
+	}
+	return []*upstream.Seed{seed}, nil
+}
+
+// seedOf is the seed of a path.
+func (s *Site) seedOf(v *visit) (*upstream.Seed, error) {
+	found, err := s.seedsOf(v.PathValue("seed"))
+	if err != nil {
+		return nil, err
+	}
+	return found[0], nil
 }
 
 // placeOf is the cluster of a path.
@@ -175,7 +193,7 @@ func (s *Site) placeOf(v *visit) (*upstream.Seed, *place, error) {
 // findCluster finds a cluster by its namespace and name.
 func (s *Site) findCluster(v *visit, seed *upstream.Seed, namespace, name string) (*place, error) {
 	query := url.Values{"namespace": {namespace}, "limit": {"500"}}
-	for {
+	for range mostPages {
 		var found upstream.Clusters
 		if err := seed.Ask(v.Context(), v.token(), query, &found, "clusters"); err != nil {
 			return nil, err
@@ -186,8 +204,9 @@ func (s *Site) findCluster(v *visit, seed *upstream.Seed, namespace, name string
 			}
 		}
 		if found.After == "" {
-			return nil, &notFoundError{"namespace " + namespace + " of seed " + seed.Name + " has no cluster " + name}
+			break
 		}
 		query.Set("after", found.After)
 	}
+	return nil, missing("namespace " + namespace + " of seed " + seed.Name + " has no cluster " + name)
 }

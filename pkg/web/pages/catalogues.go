@@ -20,7 +20,7 @@ const (
 	mostDepth = 64
 )
 
-var errNoMaster = &notFoundError{"no master is configured, and only a master has catalogues that people write"}
+var errNoMaster = missing("no master is configured, and only a master has catalogues that people write")
 
 // catalogueRow is a catalogue of the master.
 type catalogueRow struct {

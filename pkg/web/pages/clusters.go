@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -30,16 +31,10 @@ type clustersView struct {
 // clusters lists the clusters of all seeds, or of one namespace.
 func (s *Site) clusters(v *visit) (*page, error) {
 	made := clustersView{Seed: v.PathValue("seed"), Namespace: v.PathValue("namespace")}
-	seeds := s.platform.Seeds
-	if made.Seed == "" {
-		made.Seed = v.form.Get("seed")
-	}
-	if made.Seed != "" {
-		seed := s.platform.Seed(made.Seed)
-		if seed == nil {
-			return nil, &notFoundError{"there is no seed " + made.Seed}
-		}
-		seeds = []*upstream.Seed{seed}
+	made.Seed = cmp.Or(made.Seed, v.form.Get("seed"))
+	seeds, err := s.seedsOf(made.Seed)
+	if err != nil {
+		return nil, err
 	}
 	query := url.Values{"limit": {"100"}}
 	setAll(query, "namespace", made.Namespace, "after", v.form.Get("after"))
@@ -47,11 +42,14 @@ func (s *Site) clusters(v *visit) (*page, error) {
 		err := seed.Ask(ctx, v.token(), query, &found, "clusters")
 		return found, err
 	})
+	if err := loginRefused(answers); err != nil {
+		return nil, err
+	}
 	for _, one := range answers {
 		if made.Namespace != "" && one.Err != nil {
 			return nil, one.Err
 		}
-		if made.Namespace != "" && one.Answer.Total == 1 {
+		if made.Namespace != "" && one.Answer.Total == 1 && len(one.Answer.Clusters) == 1 {
 			only := one.Answer.Clusters[0]
 			return &page{to: atCluster(one.Seed.Name, only.Namespace, only.Name)}, nil
 		}
@@ -66,15 +64,6 @@ func (s *Site) clusters(v *visit) (*page, error) {
 		made.Seeds = append(made.Seeds, rows)
 	}
 	return &page{template: "clusters", title: "Clusters", data: made}, nil
-}
-
-// setAll sets parameters that have a value.
-func setAll(query url.Values, pairs ...string) {
-	for i := 0; i+1 < len(pairs); i += 2 {
-		if pairs[i+1] != "" {
-			query.Set(pairs[i], pairs[i+1])
-		}
-	}
 }
 
 // clusterView is one cluster: what it has, what it is offered, and what an upgrade of it does.

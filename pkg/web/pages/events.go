@@ -3,8 +3,11 @@ package pages
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"net/http"
+	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/trellis-addons/trellis/pkg/serve/view"
@@ -17,6 +20,9 @@ const (
 	writeLimit = 10 * time.Second
 	// againTime is the least time between two events that have a page read its window again.
 	againTime = time.Second
+	// mostStreams is how many are open, mostStreamsOfUser how many of one token.
+	mostStreams       = 512
+	mostStreamsOfUser = 64
 )
 
 // events streams the changes of the rows of a page: event "row" has the row's HTML, "again" has the page read its window again.
@@ -26,16 +32,19 @@ func (s *Site) events(writer http.ResponseWriter, request *http.Request) {
 		http.Error(writer, "log in", http.StatusUnauthorized)
 		return
 	}
-	select {
-	case s.Streams <- struct{}{}:
-		defer func() { <-s.Streams }()
-	default:
-		http.Error(writer, "too many streams are open", http.StatusServiceUnavailable)
+	end, problem := s.Streams.take(session.Token)
+	if problem != "" {
+		http.Error(writer, problem, http.StatusTooManyRequests)
 		return
 	}
+	defer end()
 	s.Metrics.streams.Inc()
 	defer s.Metrics.streams.Dec()
 	asked := filtersOf(request.URL.Query())
+	if err := s.mayFollow(request.Context(), session.Token, asked); err != nil {
+		http.Error(writer, problemOf(err).Text, http.StatusNotFound)
+		return
+	}
 	ctx, cancel := context.WithDeadline(request.Context(), session.Until)
 	defer cancel()
 	out := &stream{writer, http.NewResponseController(writer), s, asked, request.URL.Query().Get("name")}
@@ -46,6 +55,52 @@ func (s *Site) events(writer http.ResponseWriter, request *http.Request) {
 		}
 	}
 	out.follow(ctx, all)
+}
+
+// mayFollow says why a user can't follow what a page asks for. A seed that does not answer may answer later.
+func (s *Site) mayFollow(ctx context.Context, token string, asked filters) error {
+	seeds, err := s.seedsOf(asked.Seed)
+	if err != nil || asked.Seed == "" || asked.Namespace == "" {
+		return err
+	}
+	err = seeds[0].Ask(ctx, token, url.Values{"namespace": {asked.Namespace}, "limit": {"1"}}, &upstream.Installations{}, "installations")
+	if isHidden(err) || upstream.Is(err, http.StatusUnauthorized) {
+		return err
+	}
+	return nil
+}
+
+// Streams counts the open streams of all sites, and those of each token. The zero value has none.
+type Streams struct {
+	mutex sync.Mutex
+	all   int
+	of    map[string]int
+}
+
+// take opens a stream until end is called, or says why there can't be one more.
+func (o *Streams) take(token string) (end func(), problem string) {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	owner := sha256.Sum256([]byte(token))
+	key := string(owner[:])
+	switch {
+	case o.all >= mostStreams:
+		return nil, "too many streams are open"
+	case o.of[key] >= mostStreamsOfUser:
+		return nil, "you have too many pages open"
+	case o.of == nil:
+		o.of = map[string]int{}
+	}
+	o.all++
+	o.of[key]++
+	return func() {
+		o.mutex.Lock()
+		defer o.mutex.Unlock()
+		o.all--
+		if o.of[key]--; o.of[key] == 0 {
+			delete(o.of, key)
+		}
+	}, ""
 }
 
 // forward passes events of one seed on until the context ends.
@@ -92,6 +147,8 @@ func (o *stream) follow(ctx context.Context, all <-chan upstream.Event) {
 		text := ""
 		select {
 		case <-o.site.Ending:
+			return
+		case <-o.site.closed:
 			return
 		case <-ctx.Done():
 			return

@@ -65,7 +65,7 @@ func (s *Site) install(v *visit) (*page, error) {
 	}
 	at := slices.IndexFunc(listing.Addons, func(one upstream.Addon) bool { return one.Name == addon })
 	if at < 0 || len(listing.Addons[at].Versions) == 0 {
-		return nil, &notFoundError{"cluster " + here.Name + " is offered no version of add-on " + addon}
+		return nil, missing("cluster " + here.Name + " is offered no version of add-on " + addon)
 	}
 	made := &formView{
 		Place: here, Seed: seed.Name, Addon: addon, Action: v.URL.Path, Back: with(atAddon(addon), "in", here.key()),
@@ -119,7 +119,7 @@ func (f *formView) read(s *Site, v *visit, here *place, versions []upstream.Addo
 		f.Versions = append(f.Versions, choice{requested, requested + " (as before)", true})
 		concrete = cmp.Or(f.Present.Status.Target, newest)
 	} else if !known {
-		return &wrongError{"version " + f.Version + " is not offered to this cluster"}
+		return wrong("version " + f.Version + " is not offered to this cluster")
 	}
 	detail, err := s.version(v, here, f.Addon, concrete)
 	if err != nil && !isHidden(err) {

@@ -250,11 +250,11 @@ func confirmed(v *visit, all []action, name string) (action, error) {
 	at := slices.IndexFunc(all, func(one action) bool { return one.Do == v.form.Get("do") })
 	switch {
 	case at < 0 && v.form.Get("shown") == "":
-		return action{}, &wrongError{"this action is not possible"}
+		return action{}, wrong("this action is not possible")
 	case at < 0 || v.form.Get("shown") != all[at].Shown:
-		return action{}, &changedError{name}
+		return action{}, changed(name)
 	case all[at].Confirm != "" && v.form.Get("confirm") != all[at].Confirm:
-		return action{}, &wrongError{"enter the name " + all[at].Confirm + " to confirm this"}
+		return action{}, wrong("enter the name " + all[at].Confirm + " to confirm this")
 	}
 	return all[at], nil
 }
@@ -272,7 +272,7 @@ func (s *Site) uninstall(v *visit, seed *upstream.Seed, one *v1.AddonInstallatio
 	}
 	_, err := seed.API.Write(v.Context(), v.token(), upstream.Write{Object: objectOf(one), Method: http.MethodDelete, Body: options})
 	if upstream.Is(err, http.StatusConflict) {
-		return &changedError{one.Name}
+		return changed(one.Name)
 	}
 	return err
 }

@@ -66,16 +66,12 @@ var sorts = []string{"name", "cluster", "addon", "state", "created", "-created"}
 
 func (s *Site) installations(v *visit) (*page, error) {
 	made := installationsView{filters: filtersOf(v.form), Here: v.URL.RequestURI(), States: view.States, Sorts: sorts}
-	seeds := s.platform.Seeds
-	for _, one := range seeds {
+	for _, one := range s.platform.Seeds {
 		made.Names = append(made.Names, one.Name)
 	}
-	if made.Seed != "" {
-		seed := s.platform.Seed(made.Seed)
-		if seed == nil {
-			return nil, &notFoundError{"there is no seed " + made.Seed}
-		}
-		seeds = []*upstream.Seed{seed}
+	seeds, err := s.seedsOf(made.Seed)
+	if err != nil {
+		return nil, err
 	}
 	query := made.query()
 	query.Set("limit", strconv.Itoa(max(5, rowsOfPage/len(seeds))))
@@ -85,6 +81,9 @@ func (s *Site) installations(v *visit) (*page, error) {
 	answers := upstream.Each(v.Context(), seeds, func(ctx context.Context, seed *upstream.Seed) (upstream.Installations, error) {
 		return s.rows(ctx, v, seed, query)
 	})
+	if err := loginRefused(answers); err != nil {
+		return nil, err
+	}
 	sum, all := map[string]int{}, 0
 	for _, one := range answers {
 		rows := seedRows{
@@ -134,11 +133,11 @@ func (s *Site) actOnMany(v *visit) (*page, error) {
 	made := &manyView{Label: labels[v.form.Get("do")], Back: localBack(v.form.Get("back"))}
 	switch {
 	case made.Label == "":
-		return nil, &wrongError{"this action is not possible for several installations"}
+		return nil, wrong("this action is not possible for several installations")
 	case len(selected) == 0:
-		return nil, &wrongError{"select at least one installation"}
+		return nil, wrong("select at least one installation")
 	case len(selected) > mostSelected:
-		return nil, &wrongError{fmt.Sprintf("select at most %d installations", mostSelected)}
+		return nil, wrong(fmt.Sprintf("select at most %d installations", mostSelected))
 	}
 	made.Rows = make([]manyRow, len(selected))
 	var all sync.WaitGroup
@@ -170,7 +169,7 @@ func (s *Site) actOnOne(v *visit, named string) manyRow {
 	made := manyRow{Seed: parts[0], Namespace: parts[1], Name: parts[2]}
 	seed := s.platform.Seed(made.Seed)
 	if seed == nil {
-		made.Problem = problemOf(&notFoundError{"there is no such seed"})
+		made.Problem = problemOf(missing("there is no such seed"))
 		return made
 	}
 	object, one := upstream.Object{Resource: resource, Namespace: made.Namespace, Name: made.Name}, &v1.AddonInstallation{}

@@ -20,15 +20,19 @@ func at(segments ...string) string {
 // with adds parameters, as pairs of names and values, to a path. Empty values are left out.
 func with(path string, pairs ...string) string {
 	query := url.Values{}
+	if setAll(query, pairs...); len(query) == 0 {
+		return path
+	}
+	return path + "?" + query.Encode()
+}
+
+// setAll sets parameters that have a value.
+func setAll(query url.Values, pairs ...string) {
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
 			query.Set(pairs[i], pairs[i+1])
 		}
 	}
-	if len(query) == 0 {
-		return path
-	}
-	return path + "?" + query.Encode()
 }
 
 // atCluster is the page of a cluster, atInstallation that of an installation.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"sync"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/serve/view"
@@ -63,9 +64,16 @@ type approval struct {
 }
 
 func (s *Site) overview(v *visit) (*page, error) {
+	var sets []setRow
+	var reading sync.WaitGroup
+	reading.Go(func() { sets, _ = s.readSets(v) }) // users of one cluster may not list sets
 	answers := upstream.Each(v.Context(), s.platform.Seeds, func(ctx context.Context, seed *upstream.Seed) (upstream.Installations, error) {
 		return s.rows(ctx, v, seed, url.Values{"state": {"Failing"}, "limit": {"20"}, "sort": {"created"}})
 	})
+	reading.Wait()
+	if err := loginRefused(answers); err != nil {
+		return nil, err
+	}
 	made, sum := overview{}, map[string]int{}
 	for _, one := range answers {
 		rows := seedRows{Seed: one.Seed.Name, Problem: problemOf(one.Err), Rows: one.Answer.Installations, Truncated: one.Answer.Truncated}
@@ -87,7 +95,6 @@ func (s *Site) overview(v *visit) (*page, error) {
 		made.Seeds = append(made.Seeds, rows)
 	}
 	made.Counts = countsOf(sum)
-	sets, _ := s.readSets(v) // users of one cluster may not list sets
 	for _, one := range sets {
 		if one.State != view.States[0] || one.Pending > 0 {
 			made.Sets = append(made.Sets, one)
@@ -95,6 +102,19 @@ func (s *Site) overview(v *visit) (*page, error) {
 	}
 	slices.SortStableFunc(made.Sets, func(a, b setRow) int { return int(b.Pending - a.Pending) })
 	return &page{template: "overview", title: "Overview", data: made}, nil
+}
+
+// loginRefused is the refusal of the login, if seeds refuse it and none gives another answer.
+func loginRefused[T any](answers []upstream.Of[T]) (err error) {
+	for _, one := range answers {
+		switch {
+		case one.Err == nil || isHidden(one.Err):
+			return nil
+		case upstream.Is(one.Err, http.StatusUnauthorized):
+			err = one.Err
+		}
+	}
+	return err
 }
 
 // rows asks a seed for installations. A user without any right there is no failure: there are none.

@@ -31,10 +31,10 @@ var parts = []string{"live", "preview", "list"}
 
 func newViews(of *assets.Assets, now func() time.Time) (*views, error) {
 	functions := template.FuncMap{
-		"asset": of.URL, "at": at, "query": with, "pairs": pairs, "isUnder": isUnder, "outside": outside,
+		"asset": of.URL, "at": at, "query": with, "nav": nav, "isUnder": isUnder, "outside": outside,
 		"cluster": atCluster, "installation": atInstallation, "atInstall": atInstall, "values": atValues,
 		"age":   func(since any) string { return age(now(), since) },
-		"stamp": stamp, "glyph": glyph, "lower": strings.ToLower, "json": asJSON, "cut": text.Cut, "list": list, "fields": fields,
+		"stamp": stamp, "glyph": glyph, "lower": strings.ToLower, "json": asJSON, "cut": text.Cut, "fields": fields,
 		"counted": text.Count,
 	}
 	layout, err := template.New("layout.html").Funcs(functions).ParseFS(assets.Templates, "templates/layout.html", "templates/pieces.html")
@@ -108,9 +108,7 @@ func (s *Site) render(v *visit, made *page) {
 		return
 	}
 	v.writer.WriteHeader(status)
-	if v.Method != http.MethodHead {
-		_, _ = v.writer.Write(out.Bytes())
-	}
+	_, _ = v.writer.Write(out.Bytes())
 }
 
 // part is the template of the element that a script asks for, with its data; "" for a whole page.
@@ -121,6 +119,9 @@ func (s *Site) part(v *visit, made *page) (name string, data any) {
 		return "", nil
 	case made.template == "error":
 		return "failed", fields("ID", target, "Problem", made.data)
+	case made.template == "login":
+		words := "Your login has ended. Reload this page to log in, or send your form, which is kept then."
+		return "failed", fields("ID", target, "Problem", problem1("Log in", words))
 	case s.views.pages[made.template].Lookup(target) == nil:
 		return "", nil
 	}
@@ -146,8 +147,6 @@ type problem struct {
 	Since time.Time
 	// Causes are problems of single fields.
 	Causes []upstream.Cause
-	// Back is a path to go on from.
-	Back string
 }
 
 func problem1(title, words string) *problem { return &problem{Title: title, Text: words} }
@@ -187,9 +186,7 @@ func (s *Site) errorPage(err error) *page {
 	var (
 		refused *upstream.RefusedError
 		gone    *upstream.UnreachableError
-		missing *notFoundError
-		input   *wrongError
-		other   *changedError
+		own     *pageError
 	)
 	switch {
 	case errors.As(err, &refused):
@@ -202,46 +199,39 @@ func (s *Site) errorPage(err error) *page {
 		}
 	case errors.As(err, &gone):
 		status = http.StatusServiceUnavailable
-	case errors.As(err, &missing):
-		status, made.Title = http.StatusNotFound, "Not found"
-	case errors.As(err, &input):
-		status, made.Title = http.StatusBadRequest, "Not accepted"
-	case errors.As(err, &other):
-		status, made.Title = http.StatusConflict, "Changed in the meantime"
+	case errors.As(err, &own):
+		status, made.Title = own.status, own.title
 	}
 	return &page{template: "error", title: made.Title, status: status, data: made}
 }
 
-// age is how long ago something was: "5m".
-func age(now time.Time, since any) string {
-	switch since := since.(type) {
+// timeOf is a time of a template; zero for none.
+func timeOf(of any) time.Time {
+	switch of := of.(type) {
 	case metav1.Time:
-		return age(now, since.Time)
+		return of.Time
 	case *metav1.Time:
-		if since != nil {
-			return age(now, since.Time)
+		if of != nil {
+			return of.Time
 		}
 	case time.Time:
-		if !since.IsZero() {
-			return view.Age(now.Sub(since))
-		}
+		return of
+	}
+	return time.Time{}
+}
+
+// age is how long ago something was: "5m".
+func age(now time.Time, since any) string {
+	if begun := timeOf(since); !begun.IsZero() {
+		return view.Age(now.Sub(begun))
 	}
 	return "–"
 }
 
-// stamp is a time for programs and titles.
+// stamp is a time for programs and titles; "" for none.
 func stamp(of any) string {
-	switch of := of.(type) {
-	case metav1.Time:
-		return stamp(of.Time)
-	case *metav1.Time:
-		if of != nil {
-			return stamp(of.Time)
-		}
-	case time.Time:
-		if !of.IsZero() {
-			return of.UTC().Format(time.RFC3339)
-		}
+	if at := timeOf(of); !at.IsZero() {
+		return at.UTC().Format(time.RFC3339)
 	}
 	return ""
 }
@@ -272,17 +262,12 @@ func asJSON(value any) string {
 	return string(encoded)
 }
 
-func list(of ...string) []string { return of }
-
-// pair is two texts of a list.
-type pair struct{ A, B string }
-
-// pairs are the texts of a list, two by two.
-func pairs(of []string) (all []pair) {
-	for i := 0; i+1 < len(of); i += 2 {
-		all = append(all, pair{of[i], of[i+1]})
+// nav are the pages that all others have links to.
+func nav() []choice {
+	return []choice{
+		{"/", "Overview", false}, {"/catalogue", "Catalogue", false}, {"/clusters", "Clusters", false},
+		{"/installations", "Installations", false}, {"/sets", "Sets", false}, {"/catalogues", "Catalogues", false},
 	}
-	return all
 }
 
 // isUnder says whether a path is that of a page, or of a page below it.

@@ -26,7 +26,7 @@ type loginView struct {
 func (s *Site) askToLogIn(v *visit) {
 	made := loginView{Kind: s.login.Kind, To: v.URL.RequestURI()}
 	if v.Method == http.MethodPost {
-		made.To, made.Action = "/", v.URL.Path
+		made.To, made.Action = "/", v.URL.Path+"?kept=1"
 		sealed, err := s.login.Sealer.Seal(login.ForForm+v.URL.Path, v.form, s.Now().Add(keptTime))
 		if err == nil {
 			made.Sealed = sealed
@@ -103,10 +103,6 @@ func (s *Site) whoIs(ctx context.Context, token string) (string, error) {
 
 func (s *Site) loginStart(writer http.ResponseWriter, request *http.Request) {
 	visit := &visit{Request: request, site: s, writer: writer}
-	if s.login.Kind != config.LoginOIDC {
-		s.render(visit, s.errorPage(errNoPage))
-		return
-	}
 	to, err := s.login.Start(writer, request, request.FormValue("to"))
 	if err != nil {
 		s.Logger.Error(err, "a login could not begin")
@@ -119,10 +115,6 @@ func (s *Site) loginStart(writer http.ResponseWriter, request *http.Request) {
 
 func (s *Site) loginFinish(writer http.ResponseWriter, request *http.Request) {
 	visit := &visit{Request: request, site: s, writer: writer}
-	if s.login.Kind != config.LoginOIDC {
-		s.render(visit, s.errorPage(errNoPage))
-		return
-	}
 	to, err := s.login.Finish(writer, request)
 	if err != nil {
 		made := loginView{Kind: s.login.Kind, To: "/", Problem: problemOf(err).Text}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -125,7 +126,7 @@ func (s *Site) sets(v *visit) (*page, error) {
 type setView struct {
 	setRow
 	Path     string
-	Steps    []upstream.Condition
+	Steps    []metav1.Condition
 	Pending  []v1.PendingChange
 	Clusters []v1.SetClusterStatus
 	Seeds    []v1.SetSeedStatus
@@ -136,12 +137,12 @@ type setView struct {
 func (s *Site) set(v *visit) (*page, error) {
 	made := &setView{Path: v.URL.Path}
 	if name := v.form.Get("seed"); name != "" {
-		seed := s.platform.Seed(name)
-		if seed == nil {
-			return nil, &notFoundError{"there is no seed " + name}
+		seeds, err := s.seedsOf(name)
+		if err != nil {
+			return nil, err
 		}
 		var found upstream.Set
-		if err := seed.Ask(v.Context(), v.token(), nil, &found, "sets", v.PathValue("name")); err != nil {
+		if err := seeds[0].Ask(v.Context(), v.token(), nil, &found, "sets", v.PathValue("name")); err != nil {
 			return nil, err
 		}
 		made.setRow = setRow{
@@ -159,11 +160,7 @@ func (s *Site) set(v *visit) (*page, error) {
 		return nil, err
 	}
 	made.setRow = setRowOf(one)
-	for _, each := range one.Status.Conditions {
-		made.Steps = append(made.Steps, upstream.Condition{
-			Type: each.Type, Status: string(each.Status), Reason: each.Reason, Message: each.Message, Since: each.LastTransitionTime,
-		})
-	}
+	made.Steps = one.Status.Conditions
 	made.Pending, made.Clusters, made.Seeds = one.Status.Pending, one.Status.Clusters, one.Status.Seeds
 	if s.platform.Master.Rights(v.Context(), v.token(), one.Namespace).May("patch", resourceSets, one.Name) {
 		made.Actions = actionsOfSet(one)
@@ -182,7 +179,7 @@ func (s *Site) setObject(name string) upstream.Object {
 // readSet reads the set of a path from the master.
 func (s *Site) readSet(v *visit) (*v1.AddonSet, error) {
 	if s.platform.Master == nil {
-		return nil, &notFoundError{"no master is configured: open the set of a seed"}
+		return nil, missing("no master is configured: open the set of a seed")
 	}
 	found := &v1.AddonSet{}
 	return found, s.platform.Master.Get(v.Context(), v.token(), s.setObject(v.PathValue("name")), nil, found)

@@ -35,7 +35,7 @@ type Options struct {
 	Logger  logr.Logger
 	Metrics *Metrics
 	// Streams bounds the streams of all sites.
-	Streams chan struct{}
+	Streams *Streams
 	// Ending is closed when the program ends: streams end too.
 	Ending <-chan struct{}
 	Now    func() time.Time
@@ -51,11 +51,13 @@ type Site struct {
 	views    *views
 	names    *lru.Cache[string, string]
 	handler  http.Handler
+	// closed ends the streams of this configuration.
+	closed chan struct{}
 }
 
 // New makes the site of a configuration.
 func New(of *config.Loaded, options Options) (*Site, error) {
-	made := &Site{Options: options, public: of.Public, names: lru.New[string, string](10_000, options.Now)}
+	made := &Site{Options: options, public: of.Public, closed: make(chan struct{}), names: lru.New[string, string](10_000, options.Now)}
 	var errs [4]error
 	made.login, errs[0] = login.New(of, options.Now)
 	made.platform, errs[1] = upstream.New(&of.Config, upstream.Options{Now: options.Now, Count: options.Metrics.called})
@@ -71,8 +73,11 @@ func New(of *config.Loaded, options Options) (*Site, error) {
 	return made, err
 }
 
-// Close ends connections that no request uses.
-func (s *Site) Close() { s.platform.Close() }
+// Close ends streams, and connections that no request uses.
+func (s *Site) Close() {
+	close(s.closed)
+	s.platform.Close()
+}
 
 // ServeHTTP serves a request.
 func (s *Site) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
@@ -84,8 +89,10 @@ func (s *Site) routes() *http.ServeMux {
 	mux.Handle("GET "+assets.Prefix, s.assets)
 	mux.HandleFunc("GET /login", s.loginPage)
 	mux.HandleFunc("POST /login", s.loginByToken)
-	mux.HandleFunc("GET /login/start", s.loginStart)
-	mux.HandleFunc("GET "+login.Callback, s.loginFinish)
+	if s.login.Kind == config.LoginOIDC {
+		mux.HandleFunc("GET /login/start", s.loginStart)
+		mux.HandleFunc("GET "+login.Callback, s.loginFinish)
+	}
 	mux.HandleFunc("POST /logout", s.logout)
 	mux.HandleFunc("GET /events", s.events)
 	for pattern, maker := range map[string]maker{
@@ -144,26 +151,27 @@ type page struct {
 // maker makes a page. Its error is shown as a page.
 type maker func(*visit) (*page, error)
 
-// notFoundError says that a page, or an object on it, does not exist.
-type notFoundError struct{ what string }
-
-func (e *notFoundError) Error() string { return e.what }
-
-// wrongError says what is wrong with a form or an address.
-type wrongError struct{ problem string }
-
-func (e *wrongError) Error() string { return e.problem }
-
-// changedError says that an object is no longer as the page showed it.
-type changedError struct{ name string }
-
-func (e *changedError) Error() string {
-	return "another client changed " + e.name + " in the meantime: check it again, and repeat the action if it is still right"
+// pageError is an error of this program with the status and the title of its page.
+type pageError struct {
+	status        int
+	title, reason string
 }
 
-var errNoPage = &notFoundError{"there is no such page"}
+func (e *pageError) Error() string { return e.reason }
 
-func notThere(*visit) (*page, error) { return nil, errNoPage }
+// missing says that a page, or an object on it, does not exist.
+func missing(what string) error { return &pageError{http.StatusNotFound, "Not found", what} }
+
+// wrong says what is wrong with a form or an address.
+func wrong(what string) error { return &pageError{http.StatusBadRequest, "Not accepted", what} }
+
+// changed says that an object is no longer as the page showed it.
+func changed(name string) error {
+	return &pageError{http.StatusConflict, "Changed in the meantime",
+		"another client changed " + name + " in the meantime: check it again, and repeat the action if it is still right"}
+}
+
+func notThere(*visit) (*page, error) { return nil, missing("there is no such page") }
 
 // page serves a page to users who are logged in.
 func (s *Site) page(made maker) http.HandlerFunc {
@@ -196,7 +204,11 @@ func (s *Site) readForm(v *visit) bool {
 	if v.Method != http.MethodPost {
 		return true
 	}
-	v.Body = http.MaxBytesReader(v.writer, v.Body, MostForm)
+	limit, isKept := int64(MostForm), v.form.Has("kept")
+	if isKept {
+		limit *= 3 // sealed text is longer than the form
+	}
+	v.Body = http.MaxBytesReader(v.writer, v.Body, limit)
 	if err := v.ParseForm(); err != nil {
 		status, problem := http.StatusBadRequest, "the form can't be read"
 		if _, isLarge := errors.AsType[*http.MaxBytesError](err); isLarge {
@@ -206,9 +218,9 @@ func (s *Site) readForm(v *visit) bool {
 		return false
 	}
 	v.form = v.PostForm
-	if text := v.form.Get("sealed"); text != "" {
+	if isKept {
 		var kept url.Values
-		if err := s.login.Sealer.Open(login.ForForm+v.URL.Path, text, &kept); err != nil {
+		if err := s.login.Sealer.Open(login.ForForm+v.URL.Path, v.form.Get("sealed"), &kept); err != nil {
 			problem := problem1("This form is not accepted", "it is older than an hour, or belongs to another page: fill it in again")
 			s.render(v, &page{template: "error", title: "Not accepted", status: http.StatusBadRequest, data: problem})
 			return false

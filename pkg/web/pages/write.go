@@ -68,7 +68,7 @@ func patch(v *visit, with *upstream.Target, object upstream.Object, generation i
 		Object: object, Method: http.MethodPatch, Body: preconditioned(generation, operations),
 	})
 	if upstream.Is(err, http.StatusConflict) {
-		return &changedError{object.Name}
+		return changed(object.Name)
 	}
 	return err
 }

@@ -140,6 +140,7 @@ func (f *follower) read(ctx context.Context, seed, token string, to *shared) (is
 		return false
 	}
 	defer func() { _ = response.Body.Close() }()
+	f.query.answered()
 	if response.StatusCode != http.StatusOK {
 		return response.StatusCode < http.StatusInternalServerError && response.StatusCode != http.StatusTooManyRequests
 	}

@@ -4,16 +4,22 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/base/text"
 )
 
-// fieldManager owns the fields that pages write.
-const fieldManager = "trellis-web"
+const (
+	// fieldManager owns the fields that pages write.
+	fieldManager = "trellis-web"
+	// mostName is how many bytes of a user's name are shown and kept.
+	mostName = 256
+)
 
 // Object names an object of our kinds on an API server. Without a name it is the collection.
 type Object struct {
@@ -49,8 +55,11 @@ type Write struct {
 	DryRun bool
 }
 
-// Write changes an object. It returns the warnings of admission.
+// Write changes an object, and never a collection. It returns the warnings of admission.
 func (t *Target) Write(ctx context.Context, token string, write Write) (warnings []string, err error) {
+	if write.Name == "" && write.Method != http.MethodPost {
+		return nil, &RefusedError{Name: t.Name, Status: http.StatusNotFound, Message: "the object has no name"}
+	}
 	request := Request{Method: write.Method, Path: write.path(), Body: write.Body, Query: url.Values{}}
 	switch write.Method {
 	case http.MethodPatch:
@@ -83,12 +92,12 @@ func (t *Target) WhoAmI(ctx context.Context, token string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
 	answer, err := t.Call(ctx, token, Request{
-		Method: http.MethodPost, Path: []string{"apis", "authentication.k8s.io", "v1", "selfsubjectreviews"}, Body: body,
+		Method: http.MethodPost, Path: []string{"apis", "authentication.k8s.io", "v1", "selfsubjectreviews"}, Body: body, Owner: "logins",
 	})
 	if err == nil {
 		err = decode(t, answer, &review)
 	}
-	return review.Status.UserInfo.Username, err
+	return text.Cut(text.Line(review.Status.UserInfo.Username), mostName), err
 }
 
 // Rights are what a user may do in one namespace.
@@ -122,7 +131,7 @@ func (r Rights) May(verb, resource, name string) bool {
 	}
 	for _, rule := range r.rules {
 		if has(rule.Verbs, verb) && has(rule.APIGroups, v1.GroupVersion.Group) && has(rule.Resources, resource) &&
-			(len(rule.ResourceNames) == 0 || name != "" && has(rule.ResourceNames, name)) {
+			(len(rule.ResourceNames) == 0 || slices.Contains(rule.ResourceNames, name)) {
 			return true
 		}
 	}
@@ -130,12 +139,7 @@ func (r Rights) May(verb, resource, name string) bool {
 }
 
 func has(all []string, one string) bool {
-	for _, each := range all {
-		if each == one || each == "*" {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(all, one) || slices.Contains(all, "*")
 }
 
 // AllRights may do everything, as far as pages know.

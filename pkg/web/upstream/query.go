@@ -13,6 +13,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/serve/view"
 	"github.com/trellis-addons/trellis/pkg/serve/view/preview"
+	"github.com/trellis-addons/trellis/pkg/values/strictyaml"
 )
 
 // The answers of a query endpoint that pages show. Fields that no page shows are left out; pkg/serve/query/openapi.json has all.
@@ -25,39 +26,27 @@ type (
 		After         string         `json:"after"`
 		Truncated     bool           `json:"truncated"`
 	}
-	// Condition is a condition with what to do about it.
-	Condition struct {
-		Type    string      `json:"type"`
-		Status  string      `json:"status"`
-		Reason  string      `json:"reason"`
-		Message string      `json:"message"`
-		Since   metav1.Time `json:"since"`
-		Do      string      `json:"do"`
-	}
 	// Cluster is a row about a cluster.
 	Cluster struct {
-		Namespace   string         `json:"namespace"`
-		Name        string         `json:"name"`
-		Kind        string         `json:"kind"`
-		K8sVersion  string         `json:"k8sVersion"`
-		KKPVersion  string         `json:"kkpVersion"`
-		Paused      bool           `json:"paused"`
-		Deleted     bool           `json:"deleted"`
-		Counts      map[string]int `json:"counts"`
-		AddonsReady *Condition     `json:"addonsReady"`
+		Namespace   string            `json:"namespace"`
+		Name        string            `json:"name"`
+		Kind        string            `json:"kind"`
+		K8sVersion  string            `json:"k8sVersion"`
+		KKPVersion  string            `json:"kkpVersion"`
+		Paused      bool              `json:"paused"`
+		Deleted     bool              `json:"deleted"`
+		Counts      map[string]int    `json:"counts"`
+		AddonsReady *metav1.Condition `json:"addonsReady"`
 	}
 	// Clusters is a page of clusters.
 	Clusters struct {
-		Clusters  []Cluster `json:"clusters"`
-		Total     int       `json:"total"`
-		After     string    `json:"after"`
-		Truncated bool      `json:"truncated"`
+		Clusters []Cluster `json:"clusters"`
+		Total    int       `json:"total"`
+		After    string    `json:"after"`
 	}
 	// Listing is what a cluster is offered.
 	Listing struct {
-		KKPVersion string  `json:"kkpVersion"`
-		K8sVersion string  `json:"k8sVersion"`
-		Addons     []Addon `json:"addons"`
+		Addons []Addon `json:"addons"`
 	}
 	// Addon is one add-on of a Listing.
 	Addon struct {
@@ -79,42 +68,29 @@ type (
 	}
 	// Version is one version with its form.
 	Version struct {
-		Addon            string          `json:"addon"`
-		DisplayName      string          `json:"displayName"`
-		Description      string          `json:"description"`
-		DocumentationURL string          `json:"documentationURL"`
-		SupportedBy      string          `json:"supportedBy"`
-		Version          string          `json:"version"`
-		Catalogue        string          `json:"catalogue"`
-		Deprecated       string          `json:"deprecated"`
-		Method           string          `json:"method"`
-		Constraints      *v1.Constraints `json:"constraints"`
-		FormSpec         []v1.FormField  `json:"formSpec"`
-		FormProblem      string          `json:"formProblem"`
+		Method      string         `json:"method"`
+		FormSpec    []v1.FormField `json:"formSpec"`
+		FormProblem string         `json:"formProblem"`
 	}
 	// Set is a row about an AddonSet of a seed, or all of it.
 	Set struct {
 		Name         string                `json:"name"`
-		Type         string                `json:"type"`
 		State        string                `json:"state"`
 		Reason       string                `json:"reason"`
 		Message      string                `json:"message"`
 		Counts       v1.ClusterCounts      `json:"counts"`
 		PendingCount int32                 `json:"pendingCount"`
-		Conditions   []Condition           `json:"conditions"`
+		Conditions   []metav1.Condition    `json:"conditions"`
 		Groups       []v1.GroupStatus      `json:"groups"`
 		Pending      []v1.PendingChange    `json:"pending"`
 		Clusters     []v1.SetClusterStatus `json:"clusters"`
-		Removal      *v1.PendingRemoval    `json:"removal"`
 	}
 	// Sets are those of a seed.
 	Sets struct {
-		Sets  []Set `json:"sets"`
-		Total int   `json:"total"`
+		Sets []Set `json:"sets"`
 	}
 	// UpgradeCheck says how an upgrade of a cluster affects its installations.
 	UpgradeCheck struct {
-		From          string    `json:"from"`
 		To            string    `json:"to"`
 		Breaks        int       `json:"breaks"`
 		Installations []Upgrade `json:"installations"`
@@ -122,13 +98,10 @@ type (
 	// Upgrade is what it does to one installation.
 	Upgrade struct {
 		Installation string        `json:"installation"`
-		Addon        string        `json:"addon"`
 		Outcome      string        `json:"outcome"`
 		Message      string        `json:"message"`
 		Installed    *AddonVersion `json:"installed"`
 		Version      *AddonVersion `json:"version"`
-		Fitting      *AddonVersion `json:"fitting"`
-		FitsNow      bool          `json:"fitsNow"`
 	}
 )
 
@@ -171,6 +144,9 @@ func (s *Seed) CheckUpgrade(ctx context.Context, token string, cluster Cluster, 
 
 // decode reads an answer. Its numbers stay as they are.
 func decode(from *Target, answer *Answer, into any) error {
+	if strictyaml.Elements(answer.Body) > mostElements {
+		return &UnreachableError{Name: from.Name, err: errLarge}
+	}
 	decoder := json.NewDecoder(bytes.NewReader(answer.Body))
 	decoder.UseNumber()
 	if err := decoder.Decode(into); err != nil {

@@ -7,6 +7,7 @@ package upstream
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
@@ -36,6 +37,9 @@ const (
 	writeTime = 12 * time.Second
 	// mostAnswer is how many bytes of an answer are read.
 	mostAnswer = 16 << 20
+	// mostElements bounds the maps, lists and values of an answer: a small one takes much more memory than it has bytes.
+	mostElements = 400_000
+	mostRefusal  = 1 << 20
 	// hangs is how many calls in a row get no answer before the breaker opens, for breakTime.
 	hangs     = 3
 	breakTime = 10 * time.Second
@@ -101,6 +105,8 @@ type Request struct {
 	Body any
 	// Type of the body; default: application/json.
 	Type string
+	// Owner shares the turns; default: the user. Calls with tokens that nobody has verified have one owner together.
+	Owner string
 }
 
 // Answer is what a server answered with success.
@@ -156,7 +162,7 @@ func Is(err error, status int) bool {
 var (
 	errBroken = errors.New("it did not answer the last calls, and is called again in a few seconds")
 	errBusy   = errors.New("other calls to it take too long")
-	errLarge  = fmt.Errorf("its answer has more than %d MiB", mostAnswer>>20)
+	errLarge  = fmt.Errorf("its answer has more than %d MiB, or more than %d values", mostAnswer>>20, mostElements)
 )
 
 // Call sends a request with the token of a user. Errors: *UnreachableError, *RefusedError.
@@ -186,7 +192,7 @@ func (t *Target) call(ctx context.Context, token string, request Request) (*Answ
 	if err := t.broken(); err != nil {
 		return nil, err
 	}
-	end, err := t.turns.Take(ctx, owner(token))
+	end, err := t.turns.Take(ctx, cmp.Or(request.Owner, owner(token)))
 	if err != nil {
 		return nil, &UnreachableError{t.Name, time.Time{}, errBusy}
 	}
@@ -197,13 +203,14 @@ func (t *Target) call(ctx context.Context, token string, request Request) (*Answ
 	}
 	defer func() { _ = response.Body.Close() }()
 	content, err := io.ReadAll(io.LimitReader(response.Body, mostAnswer+1))
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, t.hung(ctx, err)
+	}
+	t.answered()
+	switch {
 	case len(content) > mostAnswer:
 		return nil, &UnreachableError{t.Name, time.Time{}, errLarge}
-	}
-	if response.StatusCode/100 != 2 {
+	case response.StatusCode/100 != 2:
 		return nil, t.refused(response.StatusCode, content)
 	}
 	return &Answer{response.StatusCode, content, warnings(response.Header)}, nil
@@ -244,7 +251,6 @@ func (t *Target) send(ctx context.Context, token string, request Request) (*http
 	if err != nil {
 		return nil, t.hung(ctx, err)
 	}
-	t.answered()
 	return response, nil
 }
 
@@ -308,7 +314,7 @@ func reason(err error) string {
 // refused reads the Status of a refusal.
 func (t *Target) refused(code int, content []byte) error {
 	var status metav1.Status
-	_ = json.Unmarshal(content, &status) // a proxy's answer is none
+	_ = json.Unmarshal(content[:min(len(content), mostRefusal)], &status) // a proxy's answer is none
 	made := &RefusedError{Name: t.Name, Status: code, Message: text.Cut(text.Line(status.Message), mostMessage)}
 	if made.Message == "" {
 		made.Message = fmt.Sprintf("status %d %s", code, http.StatusText(code))

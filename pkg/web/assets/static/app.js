@@ -86,7 +86,7 @@
   document.addEventListener('htmx:beforeSwap', function (event) {
     before(event)
     // Refusals are pages too, and say what to do.
-    if (event.detail.xhr.status >= 400 && event.detail.xhr.status !== 401) { event.detail.shouldSwap = true }
+    if (event.detail.xhr.status >= 400) { event.detail.shouldSwap = true }
   })
   document.addEventListener('htmx:oobBeforeSwap', before)
   document.addEventListener('htmx:oobAfterSwap', after)
