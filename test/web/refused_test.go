@@ -43,7 +43,7 @@ func TestBadInputIsRefused(t *testing.T) {
 		status    int
 		says      string
 	}{
-		{"another host", "/", nil, func(r *http.Request) { r.Host = "evil.example" }, http.StatusMisdirectedRequest, "another address"},
+		{"another host", "/", nil, func(r *http.Request) { r.Host = "evil.example" }, http.StatusMisdirectedRequest, "a different address"},
 		{"a cross-site POST", install, whole(), func(r *http.Request) {
 			r.Header.Set("Origin", "https://evil.example")
 			r.Header.Set("Sec-Fetch-Site", "cross-site")
@@ -57,7 +57,7 @@ func TestBadInputIsRefused(t *testing.T) {
 		{"a made-up cursor", "/installations?after=%00made-up&seed=one", nil, nil, http.StatusOK, "after"},
 		{"an unknown state", "/installations?state=Happy", nil, nil, http.StatusOK, "state"},
 		{"an unknown seed", "/installations?seed=nine", nil, nil, http.StatusNotFound, "no seed nine"},
-		{"a path that climbs", "/clusters/one/%2e%2e/installations/web", nil, nil, http.StatusNotFound, "no name"},
+		{"a path that climbs", "/clusters/one/%2e%2e/installations/web", nil, nil, http.StatusNotFound, "not a valid name"},
 		{"a cluster that there is not", "/clusters/one/cluster-none/none", nil, nil, http.StatusNotFound, "nothing here"},
 		{"an unknown add-on", "/catalogue/none", nil, nil, http.StatusNotFound, "none"},
 		{"an unknown page", "/none", nil, nil, http.StatusNotFound, "no such page"},
