@@ -39,7 +39,8 @@ func serveProbes(arguments []string) {
 func TestManagerIsKeptRunning(t *testing.T) {
 	f := fleet.ForTest(t)
 	manager := &Manager{
-		Name: "manager", sandbox: &Sandbox{Fleet: f, Folder: t.TempDir()}, run: func(_ context.Context, arguments []string) (*fleet.Process, error) {
+		Name: "manager", sandbox: &Sandbox{Fleet: f, Folder: t.TempDir()}, serving: servingOfManagers, ready: "/readyz",
+		run: func(_ context.Context, arguments []string) (*fleet.Process, error) {
 			return f.Run(fleet.Command{
 				Name: "manager", Path: os.Args[0], Environment: []string{managerVariable + "=1"}, Arguments: arguments,
 			})
