@@ -195,6 +195,8 @@ func (f *facts) secretBy(record *revision.Record) string {
 		return "templates of Core add-ons may see secrets of the cluster"
 	case len(object.Spec.ValuesFrom) > 0:
 		return "some values come from objects that spec.valuesFrom names"
+	case f.choice.Version != nil && len(f.choice.Version.ValuesFrom) > 0:
+		return "some values come from objects that valuesFrom of the version names"
 	case isGranted || record != nil && record.PlatformValues != "":
 		return "some values are the platform's"
 	case record != nil && slices.ContainsFunc(slices.Collect(maps.Values(record.Origins)), isSecretOrigin):
@@ -205,8 +207,10 @@ func (f *facts) secretBy(record *revision.Record) string {
 	return ""
 }
 
+// isSecretOrigin says whether values of an origin may be secret: those of the platform, and of objects that valuesFrom of the installation
+// or of the version names.
 func isSecretOrigin(origin string) bool {
-	return origin == values.OriginPlatform || strings.HasPrefix(origin, "valuesFrom[")
+	return origin == values.OriginPlatform || strings.Contains(origin, "valuesFrom[")
 }
 
 // secretLayers are the values that are secret, so that no name and no key shows them.

@@ -24,12 +24,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/serve/query"
 	"github.com/trellis-addons/trellis/pkg/serve/view/preview"
+	"github.com/trellis-addons/trellis/pkg/values"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/given"
 )
@@ -47,7 +49,7 @@ type previewWorld struct {
 func newPreviewWorld(t *testing.T, change ...func(render.Renderer) render.Renderer) *previewWorld {
 	t.Helper()
 	w := &previewWorld{world: newWorld(t)}
-	w.driftInterval = time.Hour
+	w.driftInterval, w.providers = time.Hour, []schema.GroupKind{values.DeploymentConfigKind}
 	w.renderers = bothMethods()
 	for method, renderer := range w.renderers {
 		for _, one := range change {
@@ -445,6 +447,23 @@ func TestPreviewsShowNoSecretValues(t *testing.T) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	check("the log", w.log.String())
+}
+
+// A caller may have no right to read an object that the version names. Red when its values are shown.
+func TestPreviewsMaskObjectsThatTheCatalogueNames(t *testing.T) {
+	t.Parallel()
+	w := newPreviewWorld(t)
+	text := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: configured}\ndata: {proxy: '{{ .Variables.HTTPSProxy }}'}\n"
+	versions := w.two(kubermaticv1.MethodGoTemplate, map[string]string{"a.yaml": text})
+	versions[0].ValuesFrom = []kubermaticv1.VersionValuesSource{{ObjectRef: &kubermaticv1.ObjectReference{
+		APIGroup: values.DeploymentConfigKind.Group, Kind: values.DeploymentConfigKind.Kind, Name: "proxied",
+	}}}
+	w.publishVersions("configured", kubermaticv1.CatalogueCustom, versions)
+	w.create(w.deploymentConfig("proxied", "proxyConfig: {httpsProxy: 'http://canary-of-a-proxy'}"))
+	made, answer := w.preview(given.Installation(w.namespace, "configured", "configured", w.unique("configured"), given.NewNamespace))
+	if made.Masked == "" || made.Counts.Create != 2 || strings.Contains(answer, "canary-of-a-proxy") {
+		t.Errorf("the preview is %s", answer)
+	}
 }
 
 // Forbidden and absent are one answer, and what is wrong with a body is refused with its place. Red when the rights are not asked for,
