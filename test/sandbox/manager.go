@@ -101,10 +101,7 @@ func (s *Sandbox) addManager(ctx context.Context, cluster, program string, argum
 }
 
 func (s *Sandbox) newManager(cluster string, container pod.Container) *Manager {
-	made := &Manager{Name: container.Name, cluster: cluster, sandbox: s, container: container, ready: "/readyz"}
-	made.serving = func(probes, metrics string) []string {
-		return []string{"--health-probe-bind-address", probes, "--metrics-bind-address", metrics}
-	}
+	made := &Manager{Name: container.Name, cluster: cluster, sandbox: s, container: container, ready: "/readyz", serving: servingManager}
 	if s.limited {
 		made.memory = uint64(container.Spec.Containers[0].Resources.Limits.Memory().Value())
 	}
@@ -114,6 +111,11 @@ func (s *Sandbox) newManager(cluster string, container pod.Container) *Manager {
 		return s.node(cluster).Run(ctx, started)
 	}
 	return made
+}
+
+// servingManager are the arguments of the product's managers that say where they serve probes and metrics.
+func servingManager(probes, metrics string) []string {
+	return []string{"--health-probe-bind-address", probes, "--metrics-bind-address", metrics}
 }
 
 // node is where the pods of a control plane run.

@@ -39,6 +39,7 @@ func serveProbes(arguments []string) {
 func TestManagerIsKeptRunning(t *testing.T) {
 	f := fleet.ForTest(t)
 	manager := &Manager{
+		ready: "/readyz", serving: servingManager,
 		Name: "manager", sandbox: &Sandbox{Fleet: f, Folder: t.TempDir()}, run: func(_ context.Context, arguments []string) (*fleet.Process, error) {
 			return f.Run(fleet.Command{
 				Name: "manager", Path: os.Args[0], Environment: []string{managerVariable + "=1"}, Arguments: arguments,
