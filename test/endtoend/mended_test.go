@@ -104,10 +104,8 @@ func testStoresMore(t *testing.T, box *sandbox.Sandbox) {
 	})
 	set := boardSet()
 	set.Name = "more"
-	tried := set.DeepCopy()
-	tried.Namespace = metav1.NamespaceDefault
 	expect.Eventually(t, expect.Patience, func() error { // the API server follows its CRDs by a watch
-		stored := tried.DeepCopy()
+		stored := set.DeepCopy()
 		err := seed.Create(t.Context(), stored, client.DryRunAll)
 		if err == nil && stored.Spec.Priority != byDefault {
 			err = fmt.Errorf("it stores priority %d", stored.Spec.Priority)
