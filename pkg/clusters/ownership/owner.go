@@ -61,11 +61,16 @@ const (
 	helmPolicyKeep          = "keep"
 )
 
+// OCMOrphanAnnotation is the annotation by which Open Cluster Management leaves an object in the managed cluster when its
+// add-on is removed, with any value (open-cluster-management.io/api, addon/v1beta1).
+const OCMOrphanAnnotation = "addon.open-cluster-management.io/deletion-orphan"
+
 // StaysBehind says whether a manifest requests that its object stays after the installation. A user can request that
 // on the object in the user cluster too.
 func StaysBehind(object metav1.Object) bool {
 	annotations := object.GetAnnotations()
-	return annotations[kubermaticv1.AnnotationOnDelete] == "orphan" || IsKeptByHelm(object)
+	_, isOrphanInOCM := annotations[OCMOrphanAnnotation]
+	return isOrphanInOCM || annotations[kubermaticv1.AnnotationOnDelete] == "orphan" || IsKeptByHelm(object)
 }
 
 // IsKeptByHelm says whether a manifest asks Helm to keep its object.

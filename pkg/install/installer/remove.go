@@ -209,8 +209,8 @@ func (p *Run) marked(action string) (hear func(ownership.Key), report func()) {
 	report = func() {
 		if len(kept) > 0 {
 			p.report(Event{Reason: v1.EventObjectsKept, Action: action}, "no longer part of the installation, but left in the user cluster, since "+
-				"they have annotation %s: keep, or %s: orphan, there: %s", ownership.HelmPolicyAnnotation, v1.AnnotationOnDelete,
-				text.Names(kept, maxNamed))
+				"they have annotation %s: keep, %s: orphan, or %s, there: %s", ownership.HelmPolicyAnnotation, v1.AnnotationOnDelete,
+				ownership.OCMOrphanAnnotation, text.Names(kept, maxNamed))
 		}
 	}
 	if p.Asked.ClusterGoes {

@@ -17,12 +17,16 @@ import (
 // removal; if anything else counts as one; and if an object that stays is not reported, or waits for an approval.
 func TestWhatIsMarkedInTheClusterStays(t *testing.T) {
 	const helm, ours = "helm.sh/resource-policy", "addons.kubermatic.k8c.io/on-delete"
+	const ocm = "addon.open-cluster-management.io/deletion-orphan"
 	marks := map[string]struct {
 		annotations string
 		stays       bool
 	}{
 		"helm":          {`{` + helm + `: keep}`, true},
 		"ours":          {`{` + ours + `: orphan}`, true},
+		"ocm":           {`{` + ocm + `: ""}`, true},
+		"ocm-any-value": {`{` + ocm + `: "false"}`, true},
+		"ocm-other-key": {`{open-cluster-management.io/deletion-orphan: ""}`, false},
 		"both":          {`{` + helm + `: keep, ` + ours + `: orphan}`, true},
 		"beside-others": {`{` + helm + `: keep, example.com/a: b}`, true},
 		"upper-case":    {`{` + helm + `: Keep}`, false},

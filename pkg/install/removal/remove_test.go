@@ -165,14 +165,17 @@ func TestRemoveAfterCrashGoesByTheIntent(t *testing.T) {
 	}
 }
 
-// TestWhatStaysBehind fails if on-delete or Helm's keep policy is not read, or if KeepNamespaces is not.
+// TestWhatStaysBehind fails if on-delete, Helm's keep policy or the mark of Open Cluster Management is not read, or if
+// KeepNamespaces is not.
 func TestWhatStaysBehind(t *testing.T) {
 	l := lab.New(t)
 	manifests := strings.Replace(lab.TwoMaps, "{name: settings}", `{name: settings, annotations: {"helm.sh/resource-policy": keep}}`, 1)
 	manifests = strings.Replace(manifests, "{name: other}", "{name: other, annotations: {addons.kubermatic.k8c.io/on-delete: orphan}}", 1)
+	manifests = lab.Manifests(manifests, strings.Replace(lab.Settings, "{name: settings}",
+		`{name: agent, annotations: {addon.open-cluster-management.io/deletion-orphan: ""}}`, 1))
 	inventory := l.Install(l.Prepare(manifests, lab.CreateNamespace), nil)
 	l.Remove(inventory, removal.RemoveOptions{CRDs: lab.WhenUnused})
-	for _, name := range []string{"settings", "other"} {
+	for _, name := range []string{"settings", "other", "agent"} {
 		if l.Get(lab.ConfigMaps, l.Unique, name) == nil {
 			t.Errorf("ConfigMap %s is gone", name)
 		}
