@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -144,22 +145,16 @@ func TestLoginsByAProvider(t *testing.T) {
 				"iss": i.url, "aud": "web", "sub": "1", "email": "alice@example.com", "exp": time.Now().Add(time.Hour).Unix(),
 				"nonce": flow.Get("nonce"),
 			}
-			for name, value := range test.claims {
-				claims[name] = value
-			}
+			maps.Copy(claims, test.claims)
 			key := i.key
 			if test.key != nil {
 				key = test.key
 			}
 			i.next = map[string]any{"access_token": "a", "token_type": "Bearer", "id_token": i.token(key, claims)}
-			for name, value := range test.answer {
-				i.next[name] = value
-			}
+			maps.Copy(i.next, test.answer)
 			i.refuses = test.refuses
 			back := url.Values{"state": {flow.Get("state")}, "code": {"code"}}
-			for name, value := range test.query {
-				back[name] = value
-			}
+			maps.Copy(back, test.query)
 			request := with(started)
 			request.URL.RawQuery = back.Encode()
 			if test.without {

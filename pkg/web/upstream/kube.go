@@ -37,11 +37,7 @@ func (o Object) path() []string {
 
 // Get reads an object, or lists a collection.
 func (t *Target) Get(ctx context.Context, token string, object Object, query url.Values, into any) error {
-	answer, err := t.Call(ctx, token, Request{Path: object.path(), Query: query})
-	if err != nil {
-		return err
-	}
-	return decode(t, answer, into)
+	return t.ask(ctx, token, Request{Path: object.path(), Query: query}, into)
 }
 
 // Write is one change of an object.
@@ -91,12 +87,9 @@ func (t *Target) WhoAmI(ctx context.Context, token string) (string, error) {
 	body := map[string]string{"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
-	answer, err := t.Call(ctx, token, Request{
+	err := t.ask(ctx, token, Request{
 		Method: http.MethodPost, Path: []string{"apis", "authentication.k8s.io", "v1", "selfsubjectreviews"}, Body: body, Owner: "logins",
-	})
-	if err == nil {
-		err = decode(t, answer, &review)
-	}
+	}, &review)
 	return text.Cut(text.Line(review.Status.UserInfo.Username), mostName), err
 }
 
@@ -115,12 +108,9 @@ func (t *Target) Rights(ctx context.Context, token, namespace string) Rights {
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
-	answer, err := t.Call(ctx, token, Request{
+	err := t.ask(ctx, token, Request{
 		Method: http.MethodPost, Path: []string{"apis", "authorization.k8s.io", "v1", "selfsubjectrulesreviews"}, Body: review,
-	})
-	if err == nil {
-		err = decode(t, answer, &review)
-	}
+	}, &review)
 	return Rights{review.Status.ResourceRules, err != nil || review.Status.Incomplete}
 }
 
@@ -148,9 +138,5 @@ var AllRights = Rights{incomplete: true}
 // Events lists events of a namespace.
 func (t *Target) Events(ctx context.Context, token, namespace string, query url.Values, into any) error {
 	path := []string{"apis", "events.k8s.io", "v1", "namespaces", namespace, "events"}
-	answer, err := t.Call(ctx, token, Request{Path: path, Query: query})
-	if err != nil {
-		return err
-	}
-	return decode(t, answer, into)
+	return t.ask(ctx, token, Request{Path: path, Query: query}, into)
 }

@@ -107,11 +107,7 @@ type (
 
 // Ask decodes the answer of the query endpoint to a question.
 func (s *Seed) Ask(ctx context.Context, token string, query url.Values, into any, path ...string) error {
-	answer, err := s.Query.Call(ctx, token, Request{Path: append([]string{"api", "v1"}, path...), Query: query})
-	if err != nil {
-		return err
-	}
-	return decode(s.Query, answer, into)
+	return s.Query.ask(ctx, token, Request{Path: append([]string{"api", "v1"}, path...), Query: query}, into)
 }
 
 // Preview asks once what an installation would become. It may be pending.
@@ -121,36 +117,32 @@ func (s *Seed) Preview(ctx context.Context, token string, of *v1.AddonInstallati
 		ObjectMeta: metav1.ObjectMeta{Name: of.Name, Annotations: of.Annotations}, Spec: of.Spec,
 	}
 	path := []string{"api", "v1", "namespaces", of.Namespace, "preview"}
-	answer, err := s.Query.Call(ctx, token, Request{Method: http.MethodPost, Path: path, Body: asked})
-	if err != nil {
-		return made, err
-	}
-	err = decode(s.Query, answer, &made)
+	err = s.Query.ask(ctx, token, Request{Method: http.MethodPost, Path: path, Body: asked}, &made)
 	return made, err
 }
 
 // CheckUpgrade asks what an upgrade of a cluster to a Kubernetes version does to its installations.
 func (s *Seed) CheckUpgrade(ctx context.Context, token string, cluster Cluster, to string) (found UpgradeCheck, err error) {
 	body := map[string]string{"namespace": cluster.Namespace, "k8sVersion": to}
-	answer, err := s.Query.Call(ctx, token, Request{
+	err = s.Query.ask(ctx, token, Request{
 		Method: http.MethodPost, Path: []string{"api", "v1", "upgrade-check"}, Query: url.Values{"cluster": {cluster.Name}}, Body: body,
-	})
-	if err != nil {
-		return found, err
-	}
-	err = decode(s.Query, answer, &found)
+	}, &found)
 	return found, err
 }
 
-// decode reads an answer. Its numbers stay as they are.
-func decode(from *Target, answer *Answer, into any) error {
+// ask decodes the answer to a request. Its numbers stay as they are.
+func (t *Target) ask(ctx context.Context, token string, request Request, into any) error {
+	answer, err := t.Call(ctx, token, request)
+	if err != nil {
+		return err
+	}
 	if strictyaml.Elements(answer.Body) > mostElements {
-		return &UnreachableError{Name: from.Name, err: errLarge}
+		return &UnreachableError{Name: t.Name, err: errLarge}
 	}
 	decoder := json.NewDecoder(bytes.NewReader(answer.Body))
 	decoder.UseNumber()
 	if err := decoder.Decode(into); err != nil {
-		return &UnreachableError{Name: from.Name, err: errors.New("its answer can't be read")}
+		return &UnreachableError{Name: t.Name, err: errors.New("its answer can't be read")}
 	}
 	return nil
 }
