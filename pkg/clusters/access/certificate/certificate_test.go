@@ -164,7 +164,7 @@ var refusals = map[signer.Lie]string{
 	signer.Expired:        "the certificate expired at 2026-",
 	signer.NotYetValid:    "the certificate is not valid before 2026-",
 	signer.EndsFirst:      "the certificate expires before it becomes valid",
-	signer.AuthorityFirst: "the certificate is for another key",
+	signer.AuthorityFirst: "the certificate is for a different key than the request",
 	signer.OtherBehind:    "the certificate is followed by a certificate that is not a CA certificate",
 	signer.ManyBehind:     "the certificate is followed by more than 7 CA certificates",
 	signer.TrailingText:   "the certificate is next to data that is not a PEM certificate",
