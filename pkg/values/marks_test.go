@@ -34,7 +34,7 @@ func TestTemplateMarksAreFoundEverywhere(t *testing.T) {
 		}
 		err = values.CheckMarks(content)
 		var marks *values.MarksError
-		if test.want == "" && err != nil || test.want != "" && (!errors.As(err, &marks) || !strings.HasPrefix(err.Error(), test.want+" holds")) {
+		if test.want == "" && err != nil || test.want != "" && (!errors.As(err, &marks) || !strings.HasPrefix(err.Error(), test.want+" contains")) {
 			t.Errorf("%s: got %v, want %q", test.why, err, test.want)
 		}
 		if err != nil && strings.Contains(err.Error(), "kkp") {
