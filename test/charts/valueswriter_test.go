@@ -91,7 +91,7 @@ func testRefusedValues(t *testing.T, c, user client.Client) {
 		"type Opaque":                   changed(func(s *corev1.Secret) { s.Type = "example.com/other" }),
 		"ownerReferences or finalizers": changed(func(s *corev1.Secret) { s.Finalizers = []string{"example.com/held"} }),
 		"more than 256 KiB":             changed(func(s *corev1.Secret) { s.Data["a"] = bytes.Repeat([]byte("x"), 300<<10) }),
-		"has ownerReferences": changed(func(s *corev1.Secret) {
+		"have ownerReferences": changed(func(s *corev1.Secret) {
 			s.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "a", UID: "b"}}
 		}),
 	} {
