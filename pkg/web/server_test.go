@@ -61,22 +61,55 @@ func server(t *testing.T, handler http.Handler) config.Server {
 	}
 }
 
-// silent accepts connections, and says nothing.
-func silent(t *testing.T) config.Server {
+// silence is a server that accepts connections and says nothing.
+type silence struct {
+	config.Server
+	mutex sync.Mutex
+	// begun and ended are numbers of connections, and late of those that began after another one had ended.
+	begun, ended, late int
+}
+
+// forget waits until all connections so far have ended, and counts from there.
+func (s *silence) forget(t *testing.T) {
+	t.Helper()
+	expect.Eventually(t, expect.Patience, func() error {
+		s.mutex.Lock()
+		defer s.mutex.Unlock()
+		if s.ended < s.begun {
+			return fmt.Errorf("%d of %d connections have ended", s.ended, s.begun)
+		}
+		s.begun, s.ended, s.late = 0, 0, 0
+		return nil
+	})
+}
+
+func silent(t *testing.T) *silence {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	expect.NoError(t, err)
 	t.Cleanup(func() { listener.Close() })
+	s := &silence{Server: config.Server{Server: "https://" + listener.Addr().String()}}
 	go func() {
 		for {
 			connection, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			go func() { _, _ = io.Copy(io.Discard, connection) }()
+			s.mutex.Lock()
+			s.begun++
+			if s.ended > 0 {
+				s.late++
+			}
+			s.mutex.Unlock()
+			go func() {
+				_, _ = io.Copy(io.Discard, connection)
+				s.mutex.Lock()
+				s.ended++
+				s.mutex.Unlock()
+			}()
 		}
 	}()
-	return config.Server{Server: "https://" + listener.Addr().String()}
+	return s
 }
 
 // site is a running web view.

@@ -101,7 +101,7 @@ func TestKubectlShowsWhatTheEndpointSays(t *testing.T) {
 		},
 		{
 			"a large body", tenant, strings.Repeat(" ", 20<<10) + check, []string{"create", "--raw", "/api/v1/upgrade-check", "-f", "-"},
-			"Error from server (RequestEntityTooLarge): the body may have 16384 bytes",
+			"Error from server (RequestEntityTooLarge): the body may have at most 16384 bytes",
 		},
 	} {
 		if out, said := k.run(test.token, test.body, test.arguments...); said != test.want || out != "" {

@@ -203,6 +203,9 @@ func (t *Target) call(ctx context.Context, token string, request Request) (*Answ
 	}
 	defer func() { _ = response.Body.Close() }()
 	content, err := io.ReadAll(io.LimitReader(response.Body, mostAnswer+1))
+	if err == nil {
+		err = ctx.Err() // a server may end its answer as soon as it sees that the call is given up
+	}
 	if err != nil {
 		return nil, t.hung(ctx, err)
 	}
