@@ -37,7 +37,8 @@ const formats = "table, wide, name, json, yaml, jsonpath=..., jsonpath-file=...,
 func (o *Output) Flag(command *cobra.Command) {
 	command.Flags().StringVarP(&o.format, "output", "o", "table", "output format: "+strings.Join(append(slices.Clone(o.own), formats), ", "))
 	_ = command.RegisterFlagCompletionFunc("output", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return append([]string{"table", "wide", "name", "json", "yaml", "jsonpath="}, o.own...), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		return append([]string{"table", "wide", "name", "json", "yaml", "jsonpath="}, o.own...),
+			cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	})
 }
 

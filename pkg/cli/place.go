@@ -168,7 +168,8 @@ type Listing struct {
 func Each[T client.Object](ctx context.Context, p *Platform, of Listing, visit func(T) error) (isCut bool, err error) {
 	for next, count := "", 0; ; {
 		page := of.Into.DeepCopyObject().(client.ObjectList)
-		err := p.List(ctx, page, slices.Concat([]client.ListOption{client.Limit(pageSize)}, of.Options, []client.ListOption{client.Continue(next)})...)
+		options := slices.Concat([]client.ListOption{client.Limit(pageSize)}, of.Options, []client.ListOption{client.Continue(next)})
+		err := p.List(ctx, page, options...)
 		if err != nil {
 			return false, err
 		}

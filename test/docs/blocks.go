@@ -47,7 +47,8 @@ go build -o reader .`,
 	},
 	{
 		page: standalone, begins: "kubectl apply --server-side", way: bare,
-		after: "kubectl get clusters.kubermatic.k8c.io,seeds.kubermatic.k8c.io --all-namespaces",
+		after: `kubectl wait --for=condition=Established -f deploy/standalone/crds --timeout=1m
+kubectl get clusters.kubermatic.k8c.io,seeds.kubermatic.k8c.io --all-namespaces`,
 	},
 	{
 		page: standalone, begins: "helm upgrade --install trellis-master", way: bare, before: "packages bin/release/0.1.0-rc.1 0.1.0-rc.1",
@@ -84,7 +85,8 @@ done`,
 		page: web, begins: "kubectl create namespace kubermatic", way: bare,
 		before: "gone kubermatic; packages . 0.1.0; CLIENT_SECRET=not-a-secret",
 		after: `kubectl --namespace kubermatic get configmap trellis-web --output jsonpath='{.data.config\.yaml}' > configured
-for one in 'publicURL: https://addons.example.com' 'issuer: https://login.example.com' 'name: europe' 'secretFile: /etc/trellis-web/oidc/secret'; do
+for one in 'publicURL: https://addons.example.com' 'issuer: https://login.example.com' 'name: europe' \
+    'secretFile: /etc/trellis-web/oidc/secret'; do
   has "$one" < configured
 done
 kubectl --namespace kubermatic get ingress,networkpolicy,poddisruptionbudget --output name | has ingress.networking.k8s.io/trellis-web

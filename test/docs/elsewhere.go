@@ -105,7 +105,10 @@ kinds() {
   }
 }
 authority() { kubectl config view --raw --output jsonpath='{.clusters[0].cluster.certificate-authority-data}' | base64 -d; }
-packages() { mkdir -p "$1"; helm package --destination "$1" --version "$2" --app-version "$2" charts/trellis-master charts/trellis-seed charts/trellis-web; }
+packages() {
+  mkdir -p "$1"
+  helm package --destination "$1" --version "$2" --app-version "$2" charts/trellis-master charts/trellis-seed charts/trellis-web
+}
 installation() { kinds; namespaces "$1"; kubectl --namespace "$1" apply -f - <<END
 {apiVersion: kubermatic.k8c.io/v1, kind: AddonInstallation, metadata: {name: "$2"}, spec: {addonRef: {name: web}, targetNamespace: web}}
 END

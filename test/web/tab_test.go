@@ -32,8 +32,8 @@ type tab struct {
 	mutex sync.Mutex
 	// problems are what the browser reported.
 	problems []string
-	// streams are requests for events, which last as long as the page.
-	streams map[network.RequestID]bool
+	// live are the stream of a page, and the parts that its scripts ask for once it is shown.
+	live map[network.RequestID]bool
 	// sent are the bytes of each ended request since measure was called.
 	sent map[network.RequestID]int
 }
@@ -78,7 +78,7 @@ func openTab(t testing.TB, base string) *tab {
 	ctx, cancel := chromedp.NewContext(context.WithoutCancel(t.Context()), chromedp.WithAllocatorOptions(
 		chromedp.ExecPath(chromium(t)), chromedp.NoSandbox, chromedp.UserDataDir(t.TempDir()),
 	))
-	b := &tab{t: t, ctx: ctx, base: base, streams: map[network.RequestID]bool{}, sent: map[network.RequestID]int{}}
+	b := &tab{t: t, ctx: ctx, base: base, live: map[network.RequestID]bool{}, sent: map[network.RequestID]int{}}
 	t.Cleanup(func() {
 		b.sound()
 		if err := chromedp.Cancel(ctx); err != nil {
@@ -106,18 +106,19 @@ func (b *tab) note(event any) {
 			b.problems = append(b.problems, event.Entry.Text)
 		}
 	case *network.EventResponseReceived:
-		if event.Response.MimeType == "text/event-stream" {
-			b.streams[event.RequestID] = true
+		if event.Type == network.ResourceTypeEventSource || event.Type == network.ResourceTypeXHR {
+			b.live[event.RequestID] = true
 		}
 	case *network.EventLoadingFinished:
 		b.sent[event.RequestID] = int(event.EncodedDataLength)
 	}
 }
 
-// measure forgets the requests so far, and lets the browser ask for everything again.
+// measure leaves the page, forgets the requests so far, and lets the browser ask for everything again.
 func (b *tab) measure() {
 	b.t.Helper()
-	b.do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+	b.sound()
+	b.do(chromedp.Navigate("about:blank"), chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
 		_, err := cdp.Call(ctx, target, network.ClearBrowserCache, cdp.Empty{})
 		return err
 	}))
@@ -126,12 +127,12 @@ func (b *tab) measure() {
 	clear(b.sent)
 }
 
-// measured gives the number of requests since measure, without the stream, and their bytes.
+// measured gives the number of requests since measure and their bytes, without live ones.
 func (b *tab) measured() (requests, bytes int) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	for request, size := range b.sent {
-		if !b.streams[request] {
+		if !b.live[request] {
 			requests, bytes = requests+1, bytes+size
 		}
 	}

@@ -85,7 +85,8 @@ func (c *check) rules(registries []string) (images.Rules, error) {
 	}
 	parsed, err := images.ParseMirrors(given)
 	if err != nil {
-		return images.Rules{}, cli.Fail(cli.ExitUsage, "write --check once as MIRROR[/PATH], or for each registry as REGISTRY[/PATH]=MIRROR[/PATH]", "%w", err)
+		return images.Rules{}, cli.Fail(cli.ExitUsage,
+			"write --check once as MIRROR[/PATH], or for each registry as REGISTRY[/PATH]=MIRROR[/PATH]", "%w", err)
 	}
 	return images.Rules{Mirrors: parsed}, nil
 }
@@ -202,7 +203,7 @@ func answerOf(made []mirrored) (cli.Answer, error) {
 			continue
 		}
 		for format, line := range map[string]string{
-			formatCrane: "crane copy %s %s", formatSkopeo: "skopeo copy --all --preserve-digests docker://%s docker://%s",
+			formatCrane: "crane copy %[1]s %[2]s", formatSkopeo: "skopeo copy --all --preserve-digests docker://%[1]s docker://%[2]s",
 		} {
 			if line = fmt.Sprintf(line, one.From, one.To); one.From == "" {
 				line = "# the source of this image is not known: " + one.To

@@ -28,8 +28,8 @@ const previewExample = `  # What would an edit of a set do on this seed?
 func preview(tool *cli.Tool) *cobra.Command {
 	return tool.Reads(&cobra.Command{
 		Use: "preview FILE|-", Short: "Show what an AddonSet in a file would do on a seed, before it is written",
-		Long: "Show which clusters of a seed an AddonSet in a file would change, by group: installations to install, update and remove, and what\n" +
-			"would be blocked. Nothing is written. Run it once for each seed. Exit code 1: something would change.",
+		Long: "Show which clusters of a seed an AddonSet in a file would change, by group: installations to install, update and remove, and\n" +
+			"what would be blocked. Nothing is written. Run it once for each seed. Exit code 1: something would change.",
 		Example: previewExample, Args: cobra.ExactArgs(1),
 		Annotations: cli.Needs("list addoninstallations in all namespaces", "list addoncatalogues in the catalogue namespace",
 			"list addonsets in the catalogue namespace"),

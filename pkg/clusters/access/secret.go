@@ -105,7 +105,8 @@ func (v *visit) make(ctx context.Context) (stored, error) {
 		if err != nil {
 			return stored{}, err
 		}
-		if secret.Data, err = with(map[string][]byte{keyNext: key}, record{Type: v.kind(), Signer: v.signer(), Subject: v.subjectDigest()}); err != nil {
+		now := record{Type: v.kind(), Signer: v.signer(), Subject: v.subjectDigest()}
+		if secret.Data, err = with(map[string][]byte{keyNext: key}, now); err != nil {
 			return stored{}, err
 		}
 	}

@@ -89,7 +89,9 @@ func (r *Reconciler) access(ctx context.Context, f *facts) *loop.Outcome {
 func takenByManifest(f *facts, wanted []kubermaticv1.Access) *loop.Outcome {
 	for at, one := range wanted {
 		name := rights.SecretName(f.installation.Name, one)
-		if slices.ContainsFunc(wanted[:at], func(other kubermaticv1.Access) bool { return rights.SecretName(f.installation.Name, other) == name }) {
+		if slices.ContainsFunc(wanted[:at], func(other kubermaticv1.Access) bool {
+			return rights.SecretName(f.installation.Name, other) == name
+		}) {
 			return loop.Stall(kubermaticv1.ConditionRendered, kubermaticv1.ReasonRenderFailed, fmt.Sprintf(
 				"Secret %q is used by two accesses of the add-on: give one of them another secretName", name))
 		}

@@ -37,7 +37,7 @@ func TestKeepsTheSet(t *testing.T) {
 	w.reports(of, "4 total, 1 ready, 0 failing, 3 missing", "True CoreAddonsReady")
 	expect.ChangeStatus(t, w.seed, proxy, func(proxy *v1.AddonInstallation) { proxy.Status.Version = "1.2.3" }) // it alone
 	missing := []string{"kubeadm-configmap (kubeadm-configmap)  Missing", "kubelet-configmap (kubelet-configmap)  Missing", "rbac (rbac)  Missing"}
-	w.lists(of, append([]string{"kube-proxy (kube-proxy) 1.2.3 Ready Ready"}, missing...)...)
+	w.lists(of, append([]string{"kube-proxy (kube-proxy) 1.2.3 Ready " + v1.ReasonReady}, missing...)...)
 	w.said(proxy, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonUnhealthy)
 	w.reports(of, "4 total, 0 ready, 1 failing, 3 missing", "False CoreAddonsNotReady")
 	w.lists(of, append([]string{"kube-proxy (kube-proxy) 1.2.3 Failing Unhealthy"}, missing...)...)

@@ -98,7 +98,8 @@ func (v Values) Catalogue() map[string]any { return v.of(originCatalogue) }
 func isReadLater(version *v1.AddonVersion, installation *v1.AddonInstallation) bool {
 	spec := &installation.Spec
 	isGranted := installation.Annotations[v1.AnnotationPlatformValues] != ""
-	return isGranted || version.ValuesTemplate != "" || len(version.ValuesFrom) > 0 || spec.ValuesTemplate != "" || len(spec.ValuesFrom) > 0 || spec.CoreAddon
+	return isGranted || version.ValuesTemplate != "" || len(version.ValuesFrom) > 0 || spec.ValuesTemplate != "" ||
+		len(spec.ValuesFrom) > 0 || spec.CoreAddon
 }
 
 func (c Choice) unknown(found Values, isRead bool) []string {
@@ -125,18 +126,14 @@ func (c Choice) layers(
 		platform = read.FromPlatform()
 	}
 	hasSecrets := c.SeesSecrets() || platform != nil
+	from := sources{layers: layers, hasSecrets: hasSecrets}
 	for i := 0; read != nil && i < len(c.Version.ValuesFrom); i++ {
 		found, err := read.FromObject(ctx, c.Version.ValuesFrom[i].ObjectRef)
-		if err == nil {
-			err = checkMarks(hasSecrets, found.Values)
-		}
-		if err != nil {
+		if err := from.add(fmt.Sprintf("%s[%d]", originObjects, i), found, err); err != nil {
 			return nil, nil, fmt.Errorf("the catalogue's valuesFrom[%d]: %w", i, err)
 		}
-		registries = with(registries, found.Registries)
-		layers = append(layers, values.Layer{Origin: fmt.Sprintf("%s[%d]", originObjects, i), Values: found.Values})
 	}
-	layers = append(layers, values.Layer{Origin: originForm, Values: defaults})
+	from.layers = append(from.layers, values.Layer{Origin: originForm, Values: defaults})
 	// The result of the catalogue's template may have text of users, such as annotations of the Cluster.
 	if err := checkMarks(platform != nil, made); err != nil {
 		return nil, nil, fmt.Errorf("the catalogue's valuesTemplate: %w", err)
@@ -149,21 +146,16 @@ func (c Choice) layers(
 		if err != nil {
 			return nil, nil, &OwnTemplateError{err}
 		}
-		layers = append(layers, values.Layer{Origin: originOwnTemplate, Values: layer})
+		from.layers = append(from.layers, values.Layer{Origin: originOwnTemplate, Values: layer})
 	}
 	if platform != nil {
-		layers = append(layers, values.Layer{Origin: values.OriginPlatform, Values: platform})
+		from.layers = append(from.layers, values.Layer{Origin: values.OriginPlatform, Values: platform})
 	}
 	for i := 0; read != nil && i < len(installation.Spec.ValuesFrom); i++ {
 		found, err := read.FromSource(ctx, installation.Spec.ValuesFrom[i])
-		if err == nil {
-			err = checkMarks(hasSecrets, found.Values)
-		}
-		if err != nil {
+		if err := from.add(fmt.Sprintf("valuesFrom[%d]", i), found, err); err != nil {
 			return nil, nil, fmt.Errorf("spec.valuesFrom[%d]: %w", i, err)
 		}
-		registries = with(registries, found.Registries)
-		layers = append(layers, values.Layer{Origin: fmt.Sprintf("valuesFrom[%d]", i), Values: found.Values})
 	}
 	own, err := decode("spec.values", installation.Spec.Values)
 	if err != nil {
@@ -172,7 +164,27 @@ func (c Choice) layers(
 	if err := checkMarks(hasSecrets, own); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", values.PlaceOf(installation), err)
 	}
-	return append(layers, values.Layer{Origin: originOwn, Values: own}), registries, nil
+	return append(from.layers, values.Layer{Origin: originOwn, Values: own}), from.registries, nil
+}
+
+// sources are the layers so far, with the registries that objects name.
+type sources struct {
+	layers     []values.Layer
+	registries map[string]string
+	hasSecrets bool
+}
+
+// add appends the values of an object, if it could be read and has no template marks that could show secrets.
+func (s *sources) add(origin string, found Read, err error) error {
+	if err == nil {
+		err = checkMarks(s.hasSecrets, found.Values)
+	}
+	if err != nil {
+		return err
+	}
+	s.registries = with(s.registries, found.Registries)
+	s.layers = append(s.layers, values.Layer{Origin: origin, Values: found.Values})
+	return nil
 }
 
 // with are registries with more, which override equal ones; nil for none.

@@ -151,8 +151,8 @@ func (r *Rotator) readOrRenew(ctx context.Context) (map[string][]byte, *tls.Cert
 	if r.options.Owner != "" && !absent && held.Labels[v1.LabelManagedBy] != r.options.Owner {
 		found, err := keyPair(held.Data)
 		if err != nil {
-			return nil, nil, fmt.Errorf("another client created the Secret, and its certificate can't be used: correct the certificate, or delete the "+
-				"Secret: %w", err)
+			return nil, nil, fmt.Errorf("another client created the Secret, and its certificate can't be used: correct the certificate, or "+
+				"delete the Secret: %w", err)
 		}
 		return held.Data, found, nil
 	}

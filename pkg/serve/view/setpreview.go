@@ -58,7 +58,8 @@ func (p *SetPreview) Summary() string {
 		selected, differing = selected+group.Selected, differing+group.Differing
 	}
 	return fmt.Sprintf("%s selected, %d would change: %s to install, %d to update, %d to remove, %d blocked", text.Count(selected, "cluster"),
-		differing, text.Count(p.Counts[v1.ChangeInstall], "add-on"), p.Counts[v1.ChangeUpdate], p.Counts[v1.ChangeRemove], p.Counts[v1.ChangeBlocked])
+		differing, text.Count(p.Counts[v1.ChangeInstall], "add-on"), p.Counts[v1.ChangeUpdate], p.Counts[v1.ChangeRemove],
+		p.Counts[v1.ChangeBlocked])
 }
 
 var setColours = map[v1.ChangeKind]Colour{v1.ChangeInstall: Green, v1.ChangeUpdate: Yellow, v1.ChangeRemove: Red, v1.ChangeBlocked: Red}

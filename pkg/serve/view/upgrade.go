@@ -23,7 +23,8 @@ type UpgradeCheck struct {
 
 // Summary is one line.
 func (c *UpgradeCheck) Summary() string {
-	return fmt.Sprintf("from Kubernetes %s to %s: %d of %s would break", c.From, c.To, c.Breaks, text.Count(len(c.Installations), "installation"))
+	return fmt.Sprintf("from Kubernetes %s to %s: %d of %s would break", c.From, c.To, c.Breaks,
+		text.Count(len(c.Installations), "installation"))
 }
 
 // Table has a row for each installation.

@@ -251,11 +251,7 @@ func scalar(kind v1.FormFieldType, value string) (*yaml.Node, error) {
 // put sets the node at a path below a node, or removes it if it is nil. What is missing on the path is created.
 func put(at *yaml.Node, path values.Path, leaf *yaml.Node) error {
 	for i, step := range path {
-		isLast := i == len(path)-1
-		wanted := yaml.MappingNode
-		if step.IsIndex {
-			wanted = yaml.SequenceNode
-		}
+		isLast, wanted := i == len(path)-1, kindOf(step)
 		if at.Kind == yaml.ScalarNode && (at.Tag == "!!null" || at.Value == "") {
 			at.Kind, at.Tag, at.Value = wanted, "", ""
 		}
@@ -277,6 +273,13 @@ func put(at *yaml.Node, path values.Path, leaf *yaml.Node) error {
 		at = next
 	}
 	return nil
+}
+
+func kindOf(step values.Step) yaml.Kind {
+	if step.IsIndex {
+		return yaml.SequenceNode
+	}
+	return yaml.MappingNode
 }
 
 // child is the node below a step; nil if there is none.

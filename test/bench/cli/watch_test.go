@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -102,7 +103,7 @@ func processorSeconds(b *testing.B, pid int) float64 {
 	b.Helper()
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	expect.NoError(b, err)
-	fields := strings.Fields(string(content[strings.LastIndexByte(string(content), ')')+1:]))
+	fields := strings.Fields(string(content[bytes.LastIndexByte(content, ')')+1:]))
 	ticks := 0
 	for _, field := range fields[11:13] { // utime and stime
 		number, err := strconv.Atoi(field)

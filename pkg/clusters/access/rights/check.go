@@ -109,7 +109,7 @@ func checkSecretName(name string) error {
 	}
 	longest := fill(name, strings.Repeat("a", longestInstallation))
 	switch filled := fill(name, "a"); {
-	case len(name) > longestSecretName || len(validation.IsDNS1123Subdomain(filled)) > 0 || len(longest) > validation.DNS1123SubdomainMaxLength:
+	case len(name) > longestSecretName, len(validation.IsDNS1123Subdomain(filled)) > 0, len(longest) > validation.DNS1123SubdomainMaxLength:
 		return fmt.Errorf("%s is not the name of a Secret, with $(installation) as the only variable", quoted(name))
 	case strings.HasSuffix(name, "-"+managedKubeconfig):
 		return fmt.Errorf("%s is reserved for the kubeconfig of hosted parts", quoted(name))
