@@ -251,13 +251,10 @@ func scalar(kind v1.FormFieldType, value string) (*yaml.Node, error) {
 // put sets the node at a path below a node, or removes it if it is nil. What is missing on the path is created.
 func put(at *yaml.Node, path values.Path, leaf *yaml.Node) error {
 	for i, step := range path {
-		isLast, wanted := i == len(path)-1, kindOf(step)
-		if at.Kind == yaml.ScalarNode && (at.Tag == "!!null" || at.Value == "") {
-			at.Kind, at.Tag, at.Value = wanted, "", ""
-		}
+		isLast, isTaken := i == len(path)-1, takes(at, step)
 		next := child(at, step)
 		switch {
-		case at.Kind != wanted, at.Anchor != "", isLast && next != nil && (next.Kind != yaml.ScalarNode || next.Anchor != ""):
+		case !isTaken, isLast && next != nil && (next.Kind != yaml.ScalarNode || next.Anchor != ""):
 			return errBlocked // also what is the same in another place
 		case next == nil && leaf == nil:
 			return nil
@@ -275,11 +272,16 @@ func put(at *yaml.Node, path values.Path, leaf *yaml.Node) error {
 	return nil
 }
 
-func kindOf(step values.Step) yaml.Kind {
+// takes says whether a node has places for a step. An empty one becomes a list or a map.
+func takes(at *yaml.Node, step values.Step) bool {
+	wanted := yaml.MappingNode
 	if step.IsIndex {
-		return yaml.SequenceNode
+		wanted = yaml.SequenceNode
 	}
-	return yaml.MappingNode
+	if at.Kind == yaml.ScalarNode && (at.Tag == "!!null" || at.Value == "") {
+		at.Kind, at.Tag, at.Value = wanted, "", ""
+	}
+	return at.Kind == wanted && at.Anchor == ""
 }
 
 // child is the node below a step; nil if there is none.
