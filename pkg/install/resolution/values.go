@@ -127,10 +127,12 @@ func (c Choice) layers(
 	}
 	hasSecrets := c.SeesSecrets() || platform != nil
 	from := sources{layers: layers, hasSecrets: hasSecrets}
-	for i := 0; read != nil && i < len(c.Version.ValuesFrom); i++ {
-		found, err := read.FromObject(ctx, c.Version.ValuesFrom[i].ObjectRef)
-		if err := from.add(fmt.Sprintf("%s[%d]", originObjects, i), found, err); err != nil {
-			return nil, nil, fmt.Errorf("the catalogue's valuesFrom[%d]: %w", i, err)
+	if read != nil {
+		for i, one := range c.Version.ValuesFrom {
+			found, err := read.FromObject(ctx, one.ObjectRef)
+			if err := from.add(fmt.Sprintf("%s[%d]", originObjects, i), found, err); err != nil {
+				return nil, nil, fmt.Errorf("the catalogue's valuesFrom[%d]: %w", i, err)
+			}
 		}
 	}
 	from.layers = append(from.layers, values.Layer{Origin: originForm, Values: defaults})
@@ -151,20 +153,10 @@ func (c Choice) layers(
 	if platform != nil {
 		from.layers = append(from.layers, values.Layer{Origin: values.OriginPlatform, Values: platform})
 	}
-	for i := 0; read != nil && i < len(installation.Spec.ValuesFrom); i++ {
-		found, err := read.FromSource(ctx, installation.Spec.ValuesFrom[i])
-		if err := from.add(fmt.Sprintf("valuesFrom[%d]", i), found, err); err != nil {
-			return nil, nil, fmt.Errorf("spec.valuesFrom[%d]: %w", i, err)
-		}
-	}
-	own, err := decode("spec.values", installation.Spec.Values)
-	if err != nil {
+	if err := from.own(ctx, installation, read); err != nil {
 		return nil, nil, err
 	}
-	if err := checkMarks(hasSecrets, own); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", values.PlaceOf(installation), err)
-	}
-	return append(from.layers, values.Layer{Origin: originOwn, Values: own}), from.registries, nil
+	return from.layers, from.registries, nil
 }
 
 // sources are the layers so far, with the registries that objects name.
@@ -172,6 +164,27 @@ type sources struct {
 	layers     []values.Layer
 	registries map[string]string
 	hasSecrets bool
+}
+
+// own appends what the installation names and has.
+func (s *sources) own(ctx context.Context, installation *v1.AddonInstallation, read Layers) error {
+	if read != nil {
+		for i, one := range installation.Spec.ValuesFrom {
+			found, err := read.FromSource(ctx, one)
+			if err := s.add(fmt.Sprintf("valuesFrom[%d]", i), found, err); err != nil {
+				return fmt.Errorf("spec.valuesFrom[%d]: %w", i, err)
+			}
+		}
+	}
+	own, err := decode("spec.values", installation.Spec.Values)
+	if err != nil {
+		return err
+	}
+	if err := checkMarks(s.hasSecrets, own); err != nil {
+		return fmt.Errorf("%s: %w", values.PlaceOf(installation), err)
+	}
+	s.layers = append(s.layers, values.Layer{Origin: originOwn, Values: own})
+	return nil
 }
 
 // add appends the values of an object, if it could be read and has no template marks that could show secrets.
