@@ -163,7 +163,7 @@ func coreRequests() []request {
 		{why: "a generated Core one becomes an author's", object: generated("c-o"), users: []string{controller, masterManager}, needs: whoManages, says: says,
 			do: patch(func(c anyCatalogue) { c.Labels = nil })},
 		{why: "a merged Core one is written", do: create(coreCatalogue("c-p", seedCatalogues, kubermaticv1.RoleMerged)), users: people, needs: whoControls,
-			says: "only controllers create catalogues"},
+			says: "controllers"},
 		{why: "a Custom catalogue is made by an author of Core ones", do: create(catalogue("c-q", platform, "")), users: writers, needs: anybodysTurn},
 		{why: "a catalogue without a role is made beside the merged ones", do: create(catalogue("c-r", seedCatalogues, "")), users: people,
 			needs: whoControls, says: "create it on the master"},
