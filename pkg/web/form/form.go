@@ -255,7 +255,7 @@ func put(at *yaml.Node, path values.Path, leaf *yaml.Node) error {
 		next := child(at, step)
 		switch {
 		case !isTaken, isLast && next != nil && (next.Kind != yaml.ScalarNode || next.Anchor != ""):
-			return errBlocked // also what is the same in another place
+			return errBlocked // with an anchor, its aliases would change too
 		case next == nil && leaf == nil:
 			return nil
 		case isLast && leaf == nil:

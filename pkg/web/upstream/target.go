@@ -105,7 +105,7 @@ type Request struct {
 	Body any
 	// Type of the body; default: application/json.
 	Type string
-	// Owner shares the turns; default: the user. Calls with tokens that nobody has verified have one owner together.
+	// Owner shares the turns; default: the user. All calls with unverified tokens share one owner.
 	Owner string
 }
 

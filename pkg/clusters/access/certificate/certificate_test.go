@@ -283,7 +283,7 @@ func TestASubjectIsComparedWhole(t *testing.T) {
 			Type: asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 57683, 2}, Value: "uid"}}}, "the requested subject"},
 		{"a mail address", pkix.RDNSequence{{name}, {first, second}, {pkix.AttributeTypeAndValue{
 			Type: asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 1}, Value: "a@example.com"}}}, "the requested subject"},
-		{"nobody", nil, "the requested subject"},
+		{"no user", nil, "the requested subject"},
 	} {
 		raw, err := asn1.Marshal(test.subject)
 		if err != nil {
